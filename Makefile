@@ -1,0 +1,59 @@
+# Every target builds .venv from requirements.lock by itself, and again only when the lock changed.
+# Override with: make test PYTHON=python3.12 PYTEST_ARGS="-k eta"
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready-$(shell cat requirements.lock pyproject.toml | cksum | cut -d' ' -f1)
+PYTEST_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check fix docs bench slow lock clean
+
+help:  ## list the targets
+	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(READY)  ## the main job on what is in the box
+	@$(BIN)/etairl demo
+
+test: $(READY)  ## all tests but the slow ones
+	@$(BIN)/pytest -m "not slow" -n auto $(PYTEST_ARGS)
+
+slow: $(READY)  ## the slow tests
+	@$(BIN)/pytest -m slow $(PYTEST_ARGS)
+
+check: $(READY)  ## format, lint, types, import direction, docs, tests
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/basedpyright --level error
+	@$(BIN)/lint-imports --no-logo
+	@$(MAKE) --no-print-directory docs test
+
+fix: $(READY)  ## let ruff mend what it can
+	@$(BIN)/ruff check --fix --quiet .
+	@$(BIN)/ruff format --quiet .
+
+docs: $(READY)  ## build the documentation into site/
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+bench: $(READY)  ## the speed tables
+	@$(BIN)/etairl bench
+
+lock: $(READY)  ## resolve the dependencies anew (needs uv)
+	@uv pip compile pyproject.toml --extra dev --extra docs --universal --python-version 3.11 \
+	  --no-emit-index-url --no-header --no-annotate --quiet --upgrade -o requirements.lock
+
+clean:  ## remove .venv and everything generated
+	@rm -rf $(VENV) site .pytest_cache .ruff_cache .hypothesis etairl-demo
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "etairl needs Python 3.11 or newer as '$(PYTHON)'; try: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 2; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
+	  { echo "'$(PYTHON)' cannot create virtual environments; install its venv package (Debian: apt-get install python3-venv)"; exit 2; }
+	@echo "creating $(VENV) from requirements.lock (once, a minute or two)"
+	@rm -f $(VENV)/ready-*
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --requirement requirements.lock
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@

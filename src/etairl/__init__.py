@@ -1,0 +1,44 @@
+"""Generalised inverse reinforcement learning: imitate, explain the cost, measure the match."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from etairl.demos import Demos, load_demos, save_demos
+    from etairl.eta import parse_eta
+    from etairl.evaluation.inspection import inspect
+    from etairl.evaluation.mmd import mmd2
+    from etairl.measures import FutureSampler
+    from etairl.types import InputError, Trajectories
+
+__all__ = [
+    "Demos",
+    "FutureSampler",
+    "InputError",
+    "Trajectories",
+    "inspect",
+    "load_demos",
+    "mmd2",
+    "parse_eta",
+    "save_demos",
+]
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Demos": "etairl.demos",
+    "FutureSampler": "etairl.measures",
+    "InputError": "etairl.types",
+    "Trajectories": "etairl.types",
+    "inspect": "etairl.evaluation.inspection",
+    "load_demos": "etairl.demos",
+    "mmd2": "etairl.evaluation.mmd",
+    "parse_eta": "etairl.eta",
+    "save_demos": "etairl.demos",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # NumPy and SciPy cost a quarter of a second; `etairl --help` must not wait for them.
+    if name not in _HOMES:
+        raise AttributeError(f"module 'etairl' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -1,0 +1,171 @@
+"""What a set of demonstrations is: trajectories, the task they belong to, and how to cut them down."""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+
+from etairl.types import InputError, Spec, Trajectories, ragged_rows
+
+
+@dataclass(frozen=True, eq=False)
+class Demos:
+    """Expert trajectories and what is known about their task.
+
+    Actions outside the bounds of `spec` are clipped: a simulator clamps them anyway, and a
+    discriminator would tell expert from learner by their range alone. `clipped` counts them.
+    """
+
+    trajectories: Trajectories
+    spec: Spec
+    name: str = "demonstrations"
+    clipped: int = field(default=0, init=False)
+    """How many actions (rows) lay outside the bounds."""
+
+    def __post_init__(self):
+        found = (self.trajectories.obs_dim, self.trajectories.act_dim)
+        if found != (self.spec.obs_dim, self.spec.act_dim):
+            raise InputError(
+                f"observations and actions have {found[0]} and {found[1]} columns, "
+                f"the task expects {self.spec.obs_dim} and {self.spec.act_dim}"
+            )
+        actions, clipped = _within_bounds(self.trajectories.actions, self.spec)
+        if actions is not self.trajectories.actions:
+            changed = replace(self.trajectories, actions=actions)
+            object.__setattr__(self, "trajectories", changed)
+            object.__setattr__(self, "clipped", clipped)
+
+    @cached_property
+    def standardiser(self) -> "Standardiser":
+        """Mean and scale of the state-action pairs, for discriminators and for the MMD."""
+        return Standardiser.of(self.trajectories.pairs())
+
+
+def _within_bounds(actions: np.ndarray, spec: Spec) -> tuple[np.ndarray, int]:
+    if spec.discrete_actions is not None:
+        index = actions.astype(np.int64)
+        bad = (index != actions) | (index < 0) | (index >= spec.discrete_actions)
+        if bad.any():
+            row = int(np.argmax(bad[:, 0]))
+            raise InputError(
+                f"action {actions[row, 0]} at row {row} is not one of the "
+                f"{spec.discrete_actions} actions 0 to {spec.discrete_actions - 1}"
+            )
+        return index, 0
+    if spec.action_low is None or spec.action_high is None:
+        return actions, 0
+    low = np.asarray(spec.action_low, dtype=actions.dtype)
+    high = np.asarray(spec.action_high, dtype=actions.dtype)
+    outside = ((actions < low) | (actions > high)).any(axis=1)
+    return (np.clip(actions, low, high), int(outside.sum())) if outside.any() else (actions, 0)
+
+
+@dataclass(frozen=True)
+class Standardiser:
+    r"""$x \mapsto (x - m)/s$ with the statistics of the demonstrations.
+
+    A dimension that is constant in the demonstrations keeps its own unit ($s = 1$): there is no
+    scale to divide by, and a learner that leaves the constant must stay visible.
+    """
+
+    mean: Float[np.ndarray, " dims"]
+    scale: Float[np.ndarray, " dims"]
+
+    @staticmethod
+    def of(x: Float[np.ndarray, "rows dims"]) -> "Standardiser":
+        """The statistics of the rows of `x`."""
+        mean, std = x.mean(axis=0), x.std(axis=0)
+        return Standardiser(mean, np.where(constant_columns(x), 1.0, std))
+
+    def __call__(self, x: Float[np.ndarray, "rows dims"]) -> Float[np.ndarray, "rows dims"]:
+        """`x` in units of the demonstrations."""
+        return (x - self.mean) / self.scale
+
+
+def constant_columns(x: Float[np.ndarray, "rows dims"]) -> np.ndarray:
+    """Which columns do not vary, up to the rounding of single precision."""
+    spread = x.max(axis=0) - x.min(axis=0)
+    return spread <= 1e-6 * np.maximum(1.0, np.abs(x).max(axis=0))
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which part of the demonstrations to use. Applied in this order."""
+
+    episodes: int | None = None
+    """only the first N episodes"""
+    steps: int | None = None
+    """only the first T steps of each episode"""
+    every: int | None = None
+    """only every M-th step of each episode, starting with the first"""
+
+    def __post_init__(self):
+        for name in ("episodes", "steps", "every"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"--{name} must be at least 1, got {value}")
+
+    def __call__(self, trajectories: Trajectories) -> Trajectories:
+        """The selected part."""
+        if self.episodes is not None:
+            if self.episodes > len(trajectories):
+                raise InputError(
+                    f"asked for {self.episodes} episodes, but there are only {len(trajectories)}"
+                )
+            trajectories = trajectories.take(np.arange(self.episodes))
+        if self.steps is not None:
+            trajectories = _first_steps(trajectories, self.steps)
+        if self.every is not None:
+            trajectories = _every(trajectories, self.every)
+        return trajectories
+
+
+def _first_steps(t: Trajectories, steps: int) -> Trajectories:
+    """Cut every episode after `steps` steps. A cut is a truncation, and what came next is known."""
+    kept = np.minimum(t.lengths, steps)
+    rows = ragged_rows(t.offsets[:-1], kept)
+    cut = kept < t.lengths
+    last = np.cumsum(kept) - 1
+    truncated = t.truncated[rows]
+    truncated[last[cut]] = True
+    final = None
+    if t.final_observations is not None:
+        final = t.final_observations.copy()
+        final[cut] = t.observations[(t.offsets[:-1] + kept)[cut]]
+    elif cut.all():
+        final = t.observations[t.offsets[:-1] + kept]
+    return Trajectories(
+        observations=t.observations[rows],
+        actions=t.actions[rows],
+        terminated=t.terminated[rows],
+        truncated=truncated,
+        offsets=np.concatenate([[0], last + 1]),
+        rewards=None if t.rewards is None else t.rewards[rows],
+        final_observations=final,
+        tasks=t.tasks,
+    )
+
+
+def _every(t: Trajectories, stride: int) -> Trajectories:
+    """Keep steps 0, M, 2M, … of every episode.
+
+    The last kept step carries the episode's end mark, and each kept step the rewards of the steps
+    dropped after it, so that returns stay what they were.
+    """
+    kept = -(-t.lengths // stride)
+    rows = ragged_rows(t.offsets[:-1], kept, stride)
+    last = np.cumsum(kept) - 1
+    terminated, truncated = t.terminated[rows], t.truncated[rows]
+    terminated[last] = t.terminated[t.last_rows]
+    truncated[last] = t.truncated[t.last_rows]
+    return Trajectories(
+        observations=t.observations[rows],
+        actions=t.actions[rows],
+        terminated=terminated,
+        truncated=truncated,
+        offsets=np.concatenate([[0], last + 1]),
+        rewards=None if t.rewards is None else np.add.reduceat(t.rewards, rows),
+        final_observations=t.final_observations,
+        tasks=t.tasks,
+    )

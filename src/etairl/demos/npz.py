@@ -1,0 +1,237 @@
+"""Demonstrations in an .npz file: read without trust, write without surprise.
+
+A file is data. Arrays of Python objects are refused, and every declared size and shape is checked
+against the others, and against a limit, before anything is read into memory.
+"""
+
+import math
+import os
+import tempfile
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+from numpy.lib import format as npy
+
+from etairl.demos.dataset import Demos
+from etairl.types import InputError, Spec, Trajectories
+
+REQUIRED = ("observations", "actions", "terminals", "timeouts", "episode_lengths")
+OPTIONAL = (
+    "rewards",
+    "final_observations",
+    "tasks",
+    "action_low",
+    "action_high",
+    "discrete_actions",
+    "environment",
+)
+MAX_BYTES = 2**31
+_KINDS = {"terminals": "b", "timeouts": "b", "episode_lengths": "iu", "actions": "fiu"} | {
+    "discrete_actions": "iu",
+    "environment": "U",
+}
+_DIMENSIONS = {"observations": 2, "actions": 2, "final_observations": 2, "tasks": 2} | {
+    "discrete_actions": 0,
+    "environment": 0,
+}
+_KIND_NAMES = {"f": "floating-point", "b": "boolean", "iu": "integer", "U": "text"} | {
+    "fiu": "floating-point or integer"
+}
+
+
+def read_npz(path: Path, max_bytes: int = MAX_BYTES) -> tuple[Trajectories, Spec]:
+    """Read demonstrations, or say in one sentence why not.
+
+    Args:
+        path: a file with `observations` [steps, obs], `actions` [steps, act], `terminals` and
+            `timeouts` [steps], `episode_lengths` [episodes], and optionally `rewards` [steps],
+            `final_observations` [episodes, obs], `tasks` [episodes, task], `action_low` and
+            `action_high` [act], `discrete_actions` and `environment`.
+        max_bytes: refuse files whose arrays declare more than this.
+
+    Returns:
+        The checked trajectories, and what the file says about their task.
+    """
+    if not path.is_file():
+        raise InputError(f"no such file: {path}")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            headers = _read_headers(archive)
+            _check_headers(headers, max_bytes)
+            arrays = {name: _read_array(archive, header) for name, header in headers.items()}
+        return _to_trajectories(arrays)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise InputError(
+            f"{path}: not a readable .npz file ({error}); was it cut short on its way here?"
+        ) from None
+
+
+@dataclass(frozen=True)
+class _Header:
+    member: zipfile.ZipInfo
+    name: str
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    fortran_order: bool
+    data_start: int
+
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+def _read_headers(archive: zipfile.ZipFile) -> dict[str, _Header]:
+    headers = {}
+    for member in archive.infolist():
+        name = member.filename.removesuffix(".npy")
+        if name not in REQUIRED + OPTIONAL:
+            continue
+        if name in headers:
+            raise InputError(f"{name} is in the file twice")
+        if member.flag_bits & 0x1:
+            raise InputError(f"{name} is encrypted; store plain arrays")
+        with archive.open(member) as stream:
+            headers[name] = _read_header(stream, member, name)
+    missing = [name for name in REQUIRED if name not in headers]
+    if missing:
+        has = ", ".join(sorted(headers)) or "none of the expected arrays"
+        raise InputError(f"missing {', '.join(missing)} (it has {has})")
+    return headers
+
+
+def _read_header(stream: IO[bytes], member: zipfile.ZipInfo, name: str) -> _Header:
+    try:
+        version = npy.read_magic(stream)
+        read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[version]
+        shape, fortran_order, dtype = read(stream)
+    except (ValueError, KeyError, SyntaxError, TypeError, OverflowError, RecursionError):
+        raise InputError(f"{name} is not a plain NumPy array") from None
+    if dtype.hasobject:
+        raise InputError(
+            f"{name} holds Python objects, which could run code when loaded; "
+            "save it as a plain array of numbers"
+        )
+    if any(size < 0 for size in shape):
+        raise InputError(f"{name} declares a negative size: {shape}")
+    header = _Header(member, name, dtype, shape, fortran_order, stream.tell())
+    if header.nbytes != member.file_size - header.data_start:
+        raise InputError(
+            f"{name} declares {header.nbytes} bytes but holds {member.file_size - header.data_start}"
+        )
+    return header
+
+
+def _check_headers(headers: dict[str, _Header], max_bytes: int) -> None:
+    total = sum(header.nbytes for header in headers.values())
+    if total > max_bytes:
+        raise InputError(
+            f"its arrays declare {total / 2**30:.1f} GiB, more than the limit of "
+            f"{max_bytes / 2**30:.1f} GiB; raise the limit (--max-gib) if you trust the file"
+        )
+    for name, header in headers.items():
+        kinds = _KINDS.get(name, "f")
+        if header.dtype.kind not in kinds:
+            raise InputError(f"{name} must be {_KIND_NAMES[kinds]}, it is {header.dtype}")
+        dimensions = _DIMENSIONS.get(name, 1)
+        if len(header.shape) != dimensions:
+            raise InputError(
+                f"{name} must have {dimensions} dimensions, its shape is {list(header.shape)}"
+            )
+    if headers["observations"].shape[0] == 0:
+        raise InputError("it holds no steps")
+    sizes = {
+        "steps": (headers["observations"], ("actions", "terminals", "timeouts", "rewards"), 0),
+        "episodes": (headers["episode_lengths"], ("final_observations", "tasks"), 0),
+        "observation columns": (headers["observations"], ("final_observations",), 1),
+        "action columns": (headers["actions"], ("action_low", "action_high"), -1),
+    }
+    for what, (reference, others, axis) in sizes.items():
+        for name in others:
+            if name in headers and headers[name].shape[axis] != reference.shape[axis]:
+                raise InputError(
+                    f"{name} has {headers[name].shape[axis]} {what}, "
+                    f"{reference.name} has {reference.shape[axis]}"
+                )
+
+
+def _read_array(archive: zipfile.ZipFile, header: _Header) -> np.ndarray:
+    with archive.open(header.member) as stream:
+        stream.read(header.data_start)
+        raw = stream.read(header.nbytes)
+        stream.read(1)  # the end of the member, where its checksum is compared
+    if len(raw) != header.nbytes:
+        raise InputError(f"{header.name} ends after {len(raw)} of {header.nbytes} bytes")
+    order = "F" if header.fortran_order else "C"
+    array = np.frombuffer(raw, dtype=header.dtype).reshape(header.shape, order=order)
+    return array.astype(header.dtype.newbyteorder("="), order="C", copy=False)
+
+
+def _to_trajectories(arrays: dict[str, np.ndarray]) -> tuple[Trajectories, Spec]:
+    lengths = arrays["episode_lengths"].tolist()
+    if any(length < 1 for length in lengths):
+        episode = next(i for i, length in enumerate(lengths) if length < 1)
+        raise InputError(
+            f"episode {episode} has length {lengths[episode]}: every episode needs at least one step"
+        )
+    steps = len(arrays["observations"])
+    if sum(lengths) != steps:
+        raise InputError(f"the episode lengths sum to {sum(lengths)}, but there are {steps} steps")
+    trajectories = Trajectories(
+        observations=arrays["observations"],
+        actions=arrays["actions"],
+        terminated=arrays["terminals"],
+        truncated=arrays["timeouts"],
+        offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        rewards=arrays.get("rewards"),
+        final_observations=arrays.get("final_observations"),
+        tasks=arrays.get("tasks"),
+    )
+    low, high = arrays.get("action_low"), arrays.get("action_high")
+    spec = Spec(
+        obs_dim=trajectories.obs_dim,
+        act_dim=trajectories.act_dim,
+        action_low=None if low is None else tuple(low.tolist()),
+        action_high=None if high is None else tuple(high.tolist()),
+        discrete_actions=int(arrays["discrete_actions"]) if "discrete_actions" in arrays else None,
+        environment=str(arrays["environment"]) if "environment" in arrays else None,
+    )
+    return trajectories, spec
+
+
+def write_npz(demos: Demos, path: Path) -> None:
+    """Write demonstrations; the file appears whole or not at all. Equal demos, equal bytes."""
+    t, spec = demos.trajectories, demos.spec
+    arrays = {
+        "observations": t.observations,
+        "actions": t.actions,
+        "rewards": t.rewards,
+        "terminals": t.terminated,
+        "timeouts": t.truncated,
+        "episode_lengths": t.lengths,
+        "final_observations": t.final_observations,
+        "tasks": t.tasks,
+        "action_low": None if spec.action_low is None else np.array(spec.action_low),
+        "action_high": None if spec.action_high is None else np.array(spec.action_high),
+        "discrete_actions": None
+        if spec.discrete_actions is None
+        else np.array(spec.discrete_actions),
+        "environment": None if spec.environment is None else np.array(spec.environment),
+    }
+    known = {name: array for name, array in arrays.items() if array is not None}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            np.savez_compressed(stream, allow_pickle=False, **known)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(beside, path)
+    except BaseException:
+        Path(beside).unlink(missing_ok=True)
+        raise

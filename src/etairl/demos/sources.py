@@ -1,0 +1,99 @@
+"""Where demonstrations come from: `file.npz`, `minari:name/dataset-v0`, or a folder of files."""
+
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+
+from etairl.demos.dataset import Demos, Selection
+from etairl.demos.npz import MAX_BYTES, read_npz, write_npz
+from etairl.types import InputError
+
+_MINARI = "minari:"
+
+
+def load_demos(
+    source: str | Path,
+    *,
+    select: Selection | None = None,
+    bounds: tuple[float, float] | None = None,
+    max_bytes: int = MAX_BYTES,
+) -> Demos:
+    """Load and check demonstrations.
+
+    Args:
+        source: path of an .npz file, or `minari:DATASET` for a local Minari dataset.
+        select: which part to keep.
+        bounds: smallest and largest value of every action column; actions outside are clipped.
+            Overrides bounds that come with the data.
+        max_bytes: refuse sources whose arrays declare more than this.
+
+    Returns:
+        Trajectories and task description.
+    """
+    text = str(source)
+    if text.startswith(_MINARI):
+        from etairl.demos.minari import read_minari
+
+        name = text.removeprefix(_MINARI)
+        trajectories, spec = read_minari(name, max_bytes)
+    else:
+        name = Path(source).stem
+        trajectories, spec = read_npz(_existing(Path(source)), max_bytes)
+    if select is not None:
+        trajectories = select(trajectories)
+    if bounds is not None:
+        low, high = ((bound,) * spec.act_dim for bound in bounds)
+        spec = replace(spec, action_low=low, action_high=high)
+    return Demos(trajectories, spec, name)
+
+
+def _existing(path: Path) -> Path:
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; name one .npz file in it (see: etairl demos ls {path})")
+    if not path.is_file():
+        siblings = path.parent.glob("*.npz") if path.parent.is_dir() else ()
+        close = get_close_matches(path.name, [sibling.name for sibling in siblings], n=1)
+        hint = f"; did you mean {path.parent / close[0]}?" if close else ""
+        raise InputError(f"no such file: {path}{hint}")
+    return path
+
+
+def save_demos(demos: Demos, target: str | Path, *, overwrite: bool = False) -> None:
+    """Save demonstrations as an .npz file or a new Minari dataset (`minari:DATASET`)."""
+    text = str(target)
+    if text.startswith(_MINARI):
+        from etairl.demos.minari import write_minari
+
+        write_minari(demos, text.removeprefix(_MINARI))
+        return
+    path = Path(target)
+    if path.suffix != ".npz":
+        raise InputError(f"{path}: write to a name that ends in .npz, or to minari:NAME-v0")
+    if path.exists() and not overwrite:
+        raise InputError(f"{path} exists already; choose another name or pass --overwrite")
+    write_npz(demos, path)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One source of demonstrations, and why it cannot be used if it cannot."""
+
+    source: str
+    demos: Demos | None
+    problem: str | None
+
+
+def list_demos(folder: Path, max_bytes: int = MAX_BYTES) -> list[Listed]:
+    """The .npz files of a folder and the local Minari datasets."""
+    from etairl.demos.minari import list_minari
+
+    if not folder.is_dir():
+        raise InputError(f"no such folder: {folder}")
+    sources = [str(path) for path in sorted(folder.glob("*.npz"))]
+    listed = []
+    for source in sources + [_MINARI + name for name in list_minari()]:
+        try:
+            listed.append(Listed(source, load_demos(source, max_bytes=max_bytes), None))
+        except InputError as error:
+            listed.append(Listed(source, None, str(error)))
+    return listed

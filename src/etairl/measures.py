@@ -1,0 +1,364 @@
+r"""Samplers of $\rho_\pi$, $P^\eta_\pi$ and $\mu^\eta_\pi$ from episodes of unequal length.
+
+All three draw a time index $n = t + k$ in an episode of length $T$, with $t$ discounted by
+`gamma_irl` and $k \sim \eta$, both within the episode. Two ways, chosen by name (errata (l)):
+
+* `two_stage`, as the paper: $t \sim \gamma^t$ on $[0, T)$, then $k \sim \eta$ truncated to
+  $[0, T - t)$:  $P(n) = \sum_{t \le n} p_T(t)\,\eta(n-t)/\eta([0, T-t))$;
+* `exact`, the truncated $\mu$:  $P(n) = w_n / \sum_{m<T} w_m$.
+
+$\rho$ is $\mu$ with $\eta = \delta_0$, and $P^\eta(\cdot \mid s_0)$ is $\mu$ with $\gamma = 0$.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, get_args
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+
+from etairl.eta import Dirac, Eta, Geometric, Uniform, check_discount, check_horizon
+from etairl.types import FutureBatch, InputError, Trajectories
+
+Method = Literal["two_stage", "exact"]
+Choice = Literal["by_weight", "uniform"]
+Law = Float[np.ndarray, " horizon"]
+Block = Shaped[np.ndarray, " block"]
+
+_BLOCK = 8192  # draws per pass: its temporaries stay in the cache, twice as fast as one long pass
+_SPARE = 2.0**33  # one 53-bit uniform serves all stages while 20 bits are left for the last one
+
+
+@dataclass(frozen=True)
+class FutureSampler:
+    r"""Draws $(s_+, a_+) \sim \mu^\eta_\pi$ from episodes of $\pi$.
+
+    With `choice="by_weight"` an episode is chosen in proportion to $\sum_{n<T_i} w_n$, as the
+    unnormalised measure asks; with `"uniform"` every episode counts alike. They agree when all
+    lengths are equal.
+    """
+
+    eta: Eta = Dirac(0)
+    gamma_irl: float = 1.0
+    """Discount of the starting time; 1 is uniform in time, 0 always starts at the first step."""
+    method: Method = "two_stage"
+    choice: Choice = "by_weight"
+
+    def __post_init__(self):
+        check_discount(self.gamma_irl)
+        for name, value, allowed in (
+            ("method", self.method, get_args(Method)),
+            ("choice", self.choice, get_args(Choice)),
+        ):
+            if value not in allowed:
+                raise InputError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
+        # One spelling per law, so that equal weightings take the same path and draw the same bits.
+        if self.eta == Geometric(0.0):
+            object.__setattr__(self, "eta", Dirac(0))
+        elif self.eta == Geometric(1.0):
+            object.__setattr__(self, "eta", Uniform())
+
+    def law(self, horizon: int) -> Law:
+        """The law of the time index $n$ in an episode of `horizon` steps."""
+        check_horizon(horizon)
+        if self.method == "exact":
+            weights = _time_weights(self.eta, self.gamma_irl, horizon)
+            return weights / weights.sum()
+        return _two_stage_law(self.eta, self.gamma_irl, horizon)
+
+    def rows(
+        self, rng: np.random.Generator, offsets: Int[np.ndarray, " episodes_and_one"], n: int
+    ) -> Int[np.ndarray, " {n}"]:
+        """Draw `n` rows of a flat array whose episode i is `offsets[i]` to `offsets[i + 1]`."""
+        return self._draw(rng, offsets, n)[1]
+
+    def pairs(
+        self, rng: np.random.Generator, offsets: Int[np.ndarray, " episodes_and_one"], n: int
+    ) -> tuple[Int[np.ndarray, " {n}"], Int[np.ndarray, " {n}"]]:
+        r"""Draw rows of $s_t$ and of $s_{t+k}$ in the same episode: a state and its future."""
+        starts, futures = self._draw(rng, offsets, n, with_starts=True)
+        assert starts is not None
+        return starts, futures
+
+    def __call__(
+        self, rng: np.random.Generator, trajectories: Trajectories, n: int
+    ) -> FutureBatch:
+        """Draw `n` state-action pairs."""
+        rows = self.rows(rng, trajectories.offsets, n)
+        return FutureBatch(trajectories.observations[rows], trajectories.actions[rows], rows)
+
+    def _draw(
+        self, rng: np.random.Generator, offsets: np.ndarray, n: int, with_starts: bool = False
+    ) -> tuple[np.ndarray | None, np.ndarray]:
+        plan = _Plan.of(self, offsets)
+        if plan.every_row_alike:
+            rows = rng.integers(offsets[0], offsets[-1], size=n)
+            return rows if with_starts else None, rows
+        futures = np.empty(n, dtype=np.int64)
+        starts = np.empty(n, dtype=np.int64) if with_starts else None
+        for begin in range(0, n, _BLOCK):
+            block = slice(begin, min(begin + _BLOCK, n))
+            if starts is None:
+                first, time = plan.draw(rng, block.stop - begin)
+            else:
+                first, t, time = plan.draw_pairs(rng, block.stop - begin)
+                starts[block] = first + t
+            futures[block] = first + time
+        return starts, futures
+
+
+def rho(gamma_irl: float = 1.0, choice: Choice = "by_weight") -> FutureSampler:
+    r"""Sampler of the occupancy measure $\rho_\pi$: what GAIL's discriminator sees."""
+    return FutureSampler(Dirac(0), gamma_irl, "exact", choice)
+
+
+def future(eta: Eta, choice: Choice = "by_weight") -> FutureSampler:
+    r"""Sampler of $P^\eta_\pi(\cdot \mid s_0)$: $\eta$ steps after the start of an episode."""
+    return FutureSampler(eta, 0.0, "exact", choice)
+
+
+def mu(
+    eta: Eta,
+    gamma_irl: float = 1.0,
+    method: Method = "two_stage",
+    choice: Choice = "by_weight",
+) -> FutureSampler:
+    r"""Sampler of $\mu^\eta_\pi$: $\eta$ steps after a state of $\rho_\pi$; MEGAN's choice."""
+    return FutureSampler(eta, gamma_irl, method, choice)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Everything one collection of episodes needs, so that a draw is a few array passes."""
+
+    sampler: FutureSampler
+    first_rows: np.ndarray  # as floats, like everything a draw computes with
+    lengths: np.ndarray
+    length: int | None  # the common length, where there is one
+    longest: int
+    first_lag: int  # the smallest k with eta(k) > 0
+    weighted: "_Alias | None"  # which episode, where not all count alike
+    reuse: bool  # whether what is left of the first uniform is good enough for the lag
+
+    @staticmethod
+    def of(sampler: FutureSampler, offsets: np.ndarray) -> "_Plan":
+        lengths = np.diff(offsets)
+        longest = int(lengths.max())
+        first_lag = _first_lag(sampler.eta, longest)
+        equal = bool(lengths.min() == longest)
+        weighted = None
+        if sampler.choice == "by_weight" and not equal:
+            weights = np.cumsum(_time_weights(sampler.eta, sampler.gamma_irl, longest))
+            weighted = _Alias(weights[lengths - 1])
+        elif (lengths <= first_lag).any():
+            weighted = _Alias((lengths > first_lag).astype(np.float64))
+        return _Plan(
+            sampler=sampler,
+            first_rows=offsets[:-1].astype(np.float64),
+            lengths=lengths.astype(np.float64),
+            length=longest if equal else None,
+            longest=longest,
+            first_lag=first_lag,
+            weighted=weighted,
+            reuse=float(offsets[-1] - offsets[0]) * longest < _SPARE,
+        )
+
+    @property
+    def every_row_alike(self) -> bool:
+        uniform_time = self.sampler.eta == Dirac(0) and self.sampler.gamma_irl == 1.0
+        return uniform_time and (self.length is not None or self.sampler.choice == "by_weight")
+
+    @property
+    def staged(self) -> bool:
+        # For a Dirac mass the two methods are one law, and the staged draw is the faster one.
+        return self.sampler.method == "two_stage" or isinstance(self.sampler.eta, Dirac)
+
+    def draw(self, rng: np.random.Generator, n: int) -> tuple[Block, Block]:
+        """Row of the first step of the chosen episode, and time n in it."""
+        eta, gamma = self.sampler.eta, self.sampler.gamma_irl
+        flat = isinstance(eta, Uniform) and gamma == 1.0
+        if self.staged and (flat or self.length is None):
+            first, _, time = self.draw_pairs(rng, n)
+            return first, time
+        first, length, u = self._choose_episodes(rng.random(n))
+        if flat:
+            # w_n ~ n + 1 is a triangle; folded in half it is a rectangle, drawn without a table.
+            t, u = _split(u, length)
+            return first, np.where(u * (length + 1) < t + 1, t, length - 1 - t)
+        if self.length is not None:
+            return first, _law_of_index(self.sampler, self.length).find(u)
+        return first, _law_of_time(eta, gamma, self.longest).find(u, length)
+
+    def draw_pairs(self, rng: np.random.Generator, n: int) -> tuple[Block, Block, Block]:
+        """Row of the first step of the chosen episode, starting time t, and time n = t + k."""
+        eta, gamma = self.sampler.eta, self.sampler.gamma_irl
+        first, length, u = self._choose_episodes(rng.random(n))
+        if not self.staged:
+            time = _law_of_time(eta, gamma, self.longest).find(u, length)
+            if gamma == 0.0:
+                return first, np.zeros(n), time
+            lag = _law_of_past(eta, gamma, self.longest).find(rng.random(n), time + 1)
+            return first, time - lag, time
+        if gamma == 1.0:
+            t, u = _split(u, length - self.first_lag)
+        else:
+            t = _law_of_start(gamma, self.longest).find(u, length - self.first_lag)
+            u = rng.random(n)
+        if isinstance(eta, Dirac):
+            return first, t, t + eta.k
+        if not self.reuse:
+            u = rng.random(n)
+        if isinstance(eta, Uniform):
+            return first, t, t + np.floor(u * (length - t))
+        return first, t, t + _law_of_lag(eta, self.longest).find(u, length - t)
+
+    def _choose_episodes(self, u: Block) -> tuple[Block, Block | int, Block]:
+        if self.weighted is not None:
+            episode, u = self.weighted.find_with_rest(u)
+        else:
+            episode, u = _split(u, len(self.lengths))
+            if self.length is not None:
+                return self.first_rows[0] + episode * self.length, self.length, u
+            episode = episode.astype(np.intp)
+        return self.first_rows[episode], self.lengths[episode], u
+
+
+def _split(u: Block, cells: Block | int) -> tuple[Block, Block]:
+    """A uniform cell out of `cells`, and the fraction left over: a uniform again, independent."""
+    u = u * cells
+    cell = np.floor(u)
+    u -= cell
+    return cell, u
+
+
+class _Alias:
+    """Draws from a table of masses in O(1): Walker's alias method, set up in array passes.
+
+    Scale the masses to average 1. Cells below 1 (light) are filled up by cells above (heavy),
+    both taken in order, so cumulative deficits and surpluses tell who fills whom.
+    """
+
+    def __init__(self, mass: Float[np.ndarray, " cells"]):
+        share = mass * (len(mass) / mass.sum())
+        light, heavy = np.flatnonzero(share < 1.0), np.flatnonzero(share >= 1.0)
+        deficit, surplus = np.cumsum(1.0 - share[light]), np.cumsum(share[heavy] - 1.0)
+        keep, other = np.ones(len(mass)), np.arange(len(mass))
+        if len(light):
+            filler = np.searchsorted(surplus, deficit - (1.0 - share[light]), side="left")
+            keep[light] = share[light]
+            other[light] = heavy[np.minimum(filler, len(heavy) - 1)]
+            # A heavy cell that gave too much is filled up by the next heavy one.
+            last = np.searchsorted(deficit, surplus[:-1], side="right")
+            given = deficit[np.minimum(last, len(light) - 1)]
+            keep[heavy[:-1]] = np.clip(1.0 + surplus[:-1] - given, 0.0, 1.0)
+            other[heavy[:-1]] = heavy[1:]
+        self.keep = keep
+        self.shift = (other - np.arange(len(mass))).astype(np.float64)
+        # Second half: the cells that fill up. What is left of u starts at `begin`, is `width` long.
+        self.cell = np.concatenate([np.arange(len(mass)), other])
+        self.begin = np.concatenate([np.zeros(len(mass)), keep])
+        width = np.concatenate([keep, 1.0 - keep])
+        self.stretch = 1.0 / np.maximum(width, 2.0**-53)
+
+    def find(self, u: Block) -> Block:
+        """The cell at the uniform `u`, as a float."""
+        cell, u = _split(u, len(self.keep))
+        index = cell.astype(np.intp)
+        cell += self.shift[index] * (u >= self.keep[index])
+        return cell
+
+    def find_with_rest(self, u: Block) -> tuple[Int[np.ndarray, " block"], Block]:
+        """The cell at the uniform `u`, and what is left of `u`: a uniform again."""
+        cell, u = _split(u, len(self.keep))
+        index = cell.astype(np.intp)
+        index += len(self.keep) * (u >= self.keep[index])
+        rest = (u - self.begin[index]) * self.stretch[index]
+        return self.cell[index], np.minimum(rest, 1.0 - 2.0**-53)
+
+
+class _Inverse:
+    """Draws from the first cells of a table, however many, in O(1): inversion with a guide.
+
+    All in logarithms: the first cells may hold next to nothing (Poisson 900, 10 steps left).
+    """
+
+    def __init__(self, log_mass: Float[np.ndarray, " cells"]):
+        self.log_cumulative = np.logaddexp.accumulate(log_mass)
+        self.low = self.log_cumulative[np.isfinite(self.log_cumulative)][0] - 1.0
+        # Bucket b of the guide holds the first cell that a target in the bucket can fall into.
+        # The margin keeps rounding from pointing past it; `find` only walks forward.
+        buckets = 8 * len(log_mass)
+        self.scale = (buckets - 1) / (self.log_cumulative[-1] - self.low)
+        edges = self.low + (np.arange(buckets) - 1e-6) / self.scale
+        self.guide = np.searchsorted(self.log_cumulative, edges, side="right")
+
+    def find(self, u: Block, cells: Block | int) -> Block:
+        """The cell at quantile `u` of the first `cells` cells; `cells` may differ per draw."""
+        last = cells - 1 if isinstance(cells, int) else (cells - 1).astype(np.intp)
+        target = np.log(np.maximum(u, 2.0**-60))
+        target += self.log_cumulative[last]
+        np.maximum(target, self.low, out=target)
+        cell = self.guide[((target - self.low) * self.scale).astype(np.intp)]
+        cell += self.log_cumulative[cell] <= target
+        late = np.flatnonzero(self.log_cumulative[cell] <= target)
+        if len(late):
+            cell[late] = np.searchsorted(self.log_cumulative, target[late], side="right")
+        return np.minimum(cell, last)
+
+
+def _first_lag(eta: Eta, longest: int) -> int:
+    possible = np.isfinite(eta.log_pmf(longest))
+    if not possible.any():
+        raise InputError(
+            f"{eta} looks further ahead than the longest episode has steps ({longest}); "
+            "use longer episodes or a shorter weighting"
+        )
+    return int(np.argmax(possible))
+
+
+def _time_weights(eta: Eta, gamma: float, horizon: int) -> Law:
+    """$w_n$ up to a factor, which keeps the weights of a far-looking eta from underflowing."""
+    from scipy.signal import lfilter
+
+    log_pmf = eta.log_pmf(horizon)
+    _first_lag(eta, horizon)
+    return lfilter([1.0], [1.0, -gamma], np.exp(log_pmf - log_pmf.max()))
+
+
+def _two_stage_law(eta: Eta, gamma: float, horizon: int) -> Law:
+    log_pmf = eta.log_pmf(horizon)
+    log_mass = np.logaddexp.accumulate(log_pmf)
+    starts = horizon - _first_lag(eta, horizon)
+    log_start = Geometric(gamma).log_pmf(starts)
+    log_start = log_start - np.logaddexp.reduce(log_start)
+    law = np.zeros(horizon)
+    for t in range(starts):
+        law[t:] += np.exp(log_pmf[: horizon - t] + (log_start[t] - log_mass[horizon - t - 1]))
+    return law
+
+
+@lru_cache(maxsize=64)
+def _law_of_index(sampler: FutureSampler, length: int) -> _Alias:
+    return _Alias(sampler.law(length))
+
+
+@lru_cache(maxsize=64)
+def _law_of_time(eta: Eta, gamma: float, longest: int) -> _Inverse:
+    with np.errstate(divide="ignore"):
+        return _Inverse(np.log(_time_weights(eta, gamma, longest)))
+
+
+@lru_cache(maxsize=64)
+def _law_of_start(gamma: float, longest: int) -> _Inverse:
+    return _Inverse(Geometric(gamma).log_pmf(longest))
+
+
+@lru_cache(maxsize=64)
+def _law_of_lag(eta: Eta, longest: int) -> _Inverse:
+    return _Inverse(eta.log_pmf(longest))
+
+
+@lru_cache(maxsize=64)
+def _law_of_past(eta: Eta, gamma: float, longest: int) -> _Inverse:
+    r"""The lag given the time it leads to: $P(k \mid n) \propto \eta(k)\gamma^{n-k}$ for $k \le n$."""
+    return _Inverse(eta.log_pmf(longest) - np.arange(longest) * np.log(gamma))
