@@ -41,7 +41,9 @@ class Eta(ABC):
         log_pmf = self.log_pmf(check_horizon(horizon))
         top = log_pmf.max()
         if top == -np.inf:
-            raise InputError(f"{self} puts no mass on the first {horizon} steps; use a longer horizon")
+            raise InputError(
+                f"{self} puts no mass on the first {horizon} steps; use a longer horizon"
+            )
         mass = np.exp(log_pmf - top)
         return mass / mass.sum()
 
@@ -199,7 +201,9 @@ class Table(Eta):
             raise InputError(f"table needs probabilities in [0, 1], got {self.probabilities}")
         total = math.fsum(self.probabilities)
         if abs(total - 1.0) > 1e-6:
-            raise InputError(f"the probabilities of a table must sum to 1, these sum to {total:.8g}")
+            raise InputError(
+                f"the probabilities of a table must sum to 1, these sum to {total:.8g}"
+            )
 
     def log_pmf(self, horizon: int) -> Vector:
         """See `Eta`."""

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Float, Int, Shaped
 
 from etairl.eta import Dirac, Eta, Geometric, Uniform, check_discount, check_horizon
-from etairl.types import FutureBatch, InputError, Trajectories
+from etairl.types import FutureBatch, InputError, Trajectories, ragged_rows
 
 Method = Literal["two_stage", "exact"]
 Choice = Literal["by_weight", "uniform"]
@@ -80,9 +80,7 @@ class FutureSampler:
         assert starts is not None
         return starts, futures
 
-    def __call__(
-        self, rng: np.random.Generator, trajectories: Trajectories, n: int
-    ) -> FutureBatch:
+    def __call__(self, rng: np.random.Generator, trajectories: Trajectories, n: int) -> FutureBatch:
         """Draw `n` state-action pairs."""
         rows = self.rows(rng, trajectories.offsets, n)
         return FutureBatch(trajectories.observations[rows], trajectories.actions[rows], rows)
@@ -94,16 +92,21 @@ class FutureSampler:
         if plan.every_row_alike:
             rows = rng.integers(offsets[0], offsets[-1], size=n)
             return rows if with_starts else None, rows
+        # Many draws from few rows pay for a table of all rows.
+        table = plan.row_table() if n >= plan.rows and not with_starts else None
         futures = np.empty(n, dtype=np.int64)
         starts = np.empty(n, dtype=np.int64) if with_starts else None
         for begin in range(0, n, _BLOCK):
             block = slice(begin, min(begin + _BLOCK, n))
-            if starts is None:
-                first, time = plan.draw(rng, block.stop - begin)
+            many = block.stop - begin
+            if table is not None:
+                futures[block] = offsets[0] + table.find(rng.random(many))
+            elif starts is None:
+                first, time = plan.draw(rng, many)
+                futures[block] = first + time
             else:
-                first, t, time = plan.draw_pairs(rng, block.stop - begin)
-                starts[block] = first + t
-            futures[block] = first + time
+                first, t, time = plan.draw_pairs(rng, many)
+                starts[block], futures[block] = first + t, first + time
         return starts, futures
 
 
@@ -125,6 +128,25 @@ def mu(
 ) -> FutureSampler:
     r"""Sampler of $\mu^\eta_\pi$: $\eta$ steps after a state of $\rho_\pi$; MEGAN's choice."""
     return FutureSampler(eta, gamma_irl, method, choice)
+
+
+def summarise_law(law: Law) -> dict[str, float]:
+    """What a law of time indices does to an episode, next to the uniform law."""
+    horizon = len(law)
+    times = np.arange(horizon)
+    return {
+        "tv_from_uniform": float(0.5 * np.abs(law - 1.0 / horizon).sum()),
+        "mean_index": float(times @ law),
+        "last_quarter": float(law[times >= 0.75 * horizon].sum()),
+        "last_frame_factor": float(law[-1] * horizon),
+    }
+
+
+def shares_of_tenths(law: Law) -> Float[np.ndarray, " 10"]:
+    """Weight of each tenth of the episode; a step that straddles two tenths is shared."""
+    cumulative = np.concatenate([[0.0], np.cumsum(law)])
+    edges = np.linspace(0, len(law), 11)
+    return np.diff(np.interp(edges, np.arange(len(law) + 1), cumulative))
 
 
 @dataclass(frozen=True)
@@ -169,22 +191,42 @@ class _Plan:
         return uniform_time and (self.length is not None or self.sampler.choice == "by_weight")
 
     @property
+    def rows(self) -> int:
+        return int(self.lengths.sum())
+
+    @property
     def staged(self) -> bool:
         # For a Dirac mass the two methods are one law, and the staged draw is the faster one.
         return self.sampler.method == "two_stage" or isinstance(self.sampler.eta, Dirac)
 
+    def row_table(self) -> "_Alias | None":
+        """The law of all rows at once, where lengths differ and it has a closed form."""
+        eta, gamma = self.sampler.eta, self.sampler.gamma_irl
+        flat = isinstance(eta, Uniform) and gamma == 1.0
+        if self.length is not None or not (flat or self.sampler.method == "exact"):
+            return None
+        lengths = self.lengths.astype(np.int64)
+        time = ragged_rows(np.zeros_like(lengths), lengths)
+        weights = _time_weights(eta, gamma, self.longest)
+        episodes = np.cumsum(weights)[lengths - 1]
+        if self.sampler.method == "exact":
+            law = weights[time] / np.repeat(np.maximum(episodes, 1e-300), lengths)
+        else:
+            harmonic = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, self.longest + 1))])
+            length = np.repeat(lengths, lengths)
+            law = (harmonic[length] - harmonic[length - 1 - time]) / length
+        if self.sampler.choice == "by_weight":
+            law *= np.repeat(episodes, lengths)
+        return _Alias(law)
+
     def draw(self, rng: np.random.Generator, n: int) -> tuple[Block, Block]:
         """Row of the first step of the chosen episode, and time n in it."""
         eta, gamma = self.sampler.eta, self.sampler.gamma_irl
-        flat = isinstance(eta, Uniform) and gamma == 1.0
-        if self.staged and (flat or self.length is None):
+        arithmetic = isinstance(eta, Uniform) and gamma == 1.0
+        if self.staged and (arithmetic or self.length is None):
             first, _, time = self.draw_pairs(rng, n)
             return first, time
         first, length, u = self._choose_episodes(rng.random(n))
-        if flat:
-            # w_n ~ n + 1 is a triangle; folded in half it is a rectangle, drawn without a table.
-            t, u = _split(u, length)
-            return first, np.where(u * (length + 1) < t + 1, t, length - 1 - t)
         if self.length is not None:
             return first, _law_of_index(self.sampler, self.length).find(u)
         return first, _law_of_time(eta, gamma, self.longest).find(u, length)

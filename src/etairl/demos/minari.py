@@ -122,7 +122,9 @@ def _to_trajectories(dataset: Any, episodes: list[Any], ours: dict[str, Any]) ->
         terminated=np.concatenate([e.terminations for e in episodes]),
         truncated=np.concatenate([e.truncations for e in episodes]),
         offsets=np.concatenate([[0], np.cumsum([len(e.rewards) for e in episodes])]),
-        rewards=np.concatenate([e.rewards for e in episodes]) if ours.get("rewards", True) else None,
+        rewards=np.concatenate([e.rewards for e in episodes])
+        if ours.get("rewards", True)
+        else None,
         final_observations=np.stack([rows[-1] for rows in observations])
         if ours.get("final_observations", True)
         else None,
@@ -194,7 +196,9 @@ def _buffer(demos: Demos, episode: int) -> EpisodeBuffer:
     rows = slice(int(t.offsets[episode]), int(t.offsets[episode + 1]))
     # Minari wants the observation after the last action; where unknown, the last one fills in,
     # and the metadata says so.
-    final = t.observations[rows][-1] if t.final_observations is None else t.final_observations[episode]
+    final = (
+        t.observations[rows][-1] if t.final_observations is None else t.final_observations[episode]
+    )
     actions = t.actions[rows]
     rewards = np.zeros(len(actions), np.float32) if t.rewards is None else t.rewards[rows]
     return EpisodeBuffer(

@@ -49,7 +49,9 @@ def load_demos(
 
 def _existing(path: Path) -> Path:
     if path.is_dir():
-        raise InputError(f"{path} is a folder; name one .npz file in it (see: etairl demos ls {path})")
+        raise InputError(
+            f"{path} is a folder; name one .npz file in it (see: etairl demos ls {path})"
+        )
     if not path.is_file():
         siblings = path.parent.glob("*.npz") if path.parent.is_dir() else ()
         close = get_close_matches(path.name, [sibling.name for sibling in siblings], n=1)

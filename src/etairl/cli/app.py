@@ -1,0 +1,73 @@
+"""The program `etairl`: finds the command, and turns every failure into one sentence.
+
+Exit codes: 0 done, 1 the answer is no, 2 bad input, 130 interrupted.
+"""
+
+import os
+import sys
+from difflib import get_close_matches
+from importlib import import_module
+
+from etairl import __version__
+
+# Imported only when asked for: `etairl --help` answers at once.
+COMMANDS = {
+    "demo": "the main job on what is in the box",
+    "eta": "show what a weighting does to the frames a discriminator sees",
+    "demos": "demonstrations: ls, info, import, export",
+    "bench": "the speed table, as ratios within one run",
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; returns the exit code."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    try:
+        code = _dispatch(arguments)
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        print("\netairl: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader (head, less) has gone; give the interpreter somewhere to flush to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"etairl: {where}{error.strerror or error}", file=sys.stderr)
+        return 2
+
+
+def _dispatch(arguments: list[str]) -> int:
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(_help())
+        return 0 if arguments else 2
+    if arguments[0] in ("-V", "--version"):
+        print(f"etairl {__version__}")
+        return 0
+    name, rest = arguments[0], arguments[1:]
+    if name not in COMMANDS:
+        close = get_close_matches(name, COMMANDS, n=1)
+        hint = f"did you mean '{close[0]}'?" if close else f"choose from {', '.join(COMMANDS)}"
+        print(f"etairl: unknown command '{name}'; {hint}", file=sys.stderr)
+        return 2
+    module = import_module(f"etairl.cli.{name}")
+    from etairl.types import InputError
+
+    try:
+        return module.run(rest)
+    except InputError as error:
+        print(f"etairl {name}: {error}", file=sys.stderr)
+        return 2
+
+
+def _help() -> str:
+    rows = "\n".join(f"  {name:<8} {summary}" for name, summary in COMMANDS.items())
+    return (
+        "usage: etairl COMMAND [options]\n\n"
+        "Generalised inverse reinforcement learning: learn a policy and a cost from "
+        "demonstrations,\nand say with numbers how well the behaviours match.\n\n"
+        f"commands:\n{rows}\n\n"
+        "  etairl COMMAND --help tells more; etairl --version tells the version."
+    )

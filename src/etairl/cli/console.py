@@ -1,0 +1,79 @@
+"""How commands parse and print: one style for all of them."""
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any, TypeVar
+
+import tyro
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+Config = TypeVar("Config")
+
+
+def parse(config: type[Config], arguments: list[str], command: str) -> Config:
+    """Fill a config dataclass from the command line; its docstrings are the help."""
+    return tyro.cli(
+        config,
+        args=arguments,
+        prog=f"etairl {command}",
+        config=(tyro.conf.FlagCreatePairsOff,),
+    )
+
+
+def out() -> Console:
+    """Standard output; wide enough for a table when it is not a terminal."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=160)
+
+
+def print_json(value: Any) -> None:
+    """Plain JSON on standard output. A number that JSON has no word for (infinity) becomes null."""
+    print(json.dumps(_plain(value), indent=2, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "__dataclass_fields__"):
+        return _plain(asdict(value))
+    if hasattr(value, "_asdict"):
+        return _plain(value._asdict())
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def facts(title: str, rows: Iterable[tuple[str, str]]) -> None:
+    """A title, and one fact per line."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column()
+    for name, value in rows:
+        table.add_row(escape(name), escape(value))
+    console = out()
+    console.print(f"[bold]{escape(title)}[/bold]")
+    console.print(table)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A plain table: the first column to the left, the others to the right."""
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    for index, column in enumerate(columns):
+        grid.add_column(column, justify="left" if index == 0 else "right", no_wrap=True)
+    for row in rows:
+        grid.add_row(*(escape(cell) for cell in row))
+    out().print(grid)
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show that something goes on; only on a terminal, and never in the output."""
+    with Console(stderr=True).status(what):
+        yield

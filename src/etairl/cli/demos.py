@@ -1,0 +1,246 @@
+"""`etairl demos`: look at demonstrations, and bring them in and out."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from etairl.cli.console import facts, out, parse, print_json, table, working
+from etairl.demos import Demos, Selection, list_demos, load_demos, save_demos
+from etairl.evaluation.inspection import Inspection, Range, inspect
+from etairl.evaluation.mmd import Floor
+from etairl.types import InputError
+
+Source = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="SOURCE")]
+_GIB = 2**30
+
+
+@dataclass(frozen=True)
+class ListConfig:
+    """List the .npz files of a folder and the local Minari datasets."""
+
+    folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FOLDER")] = Path(".")
+    """where to look for .npz files"""
+    max_gib: float = 2.0
+    """refuse files whose arrays declare more than this"""
+    json: bool = False
+    """print JSON"""
+
+
+@dataclass(frozen=True)
+class InfoConfig:
+    """Check demonstrations, find their movement cycle, and suggest a weighting."""
+
+    source: Source
+    """an .npz file, or minari:NAME for a local Minari dataset"""
+    select: tyro.conf.OmitArgPrefixes[Selection] = Selection()
+    bounds: Annotated[tuple[float, float] | None, tyro.conf.arg(metavar="LOW HIGH")] = None
+    """smallest and largest action; actions outside are clipped, and counted"""
+    max_gib: float = 2.0
+    """refuse files whose arrays declare more than this"""
+    seed: int = 0
+    """of the random splits behind the MMD floor and of the surrogates behind the cycle"""
+    json: bool = False
+    """print JSON"""
+
+
+@dataclass(frozen=True)
+class CopyConfig:
+    """Read demonstrations, check them, and write them where and how you want them."""
+
+    source: Source
+    """an .npz file, or minari:NAME for a local Minari dataset"""
+    output: Annotated[str, tyro.conf.arg(aliases=["-o"], metavar="TARGET")]
+    """an .npz file, or minari:NAME-v0 for a new local Minari dataset"""
+    select: tyro.conf.OmitArgPrefixes[Selection] = Selection()
+    bounds: Annotated[tuple[float, float] | None, tyro.conf.arg(metavar="LOW HIGH")] = None
+    """smallest and largest action; actions outside are clipped, and counted"""
+    max_gib: float = 2.0
+    """refuse files whose arrays declare more than this"""
+    overwrite: bool = False
+    """replace the .npz file if it exists"""
+
+
+def run(arguments: list[str]) -> int:
+    """The command."""
+    actions: dict[str, tuple[Callable[[list[str]], int], str]] = {
+        "ls": (_ls, "list what is there"),
+        "info": (_info, "check one, find its cycle, suggest a weighting"),
+        "import": (_import, "bring demonstrations into an .npz file"),
+        "export": (_export, "write demonstrations as a Minari dataset or an .npz file"),
+    }
+    if not arguments or arguments[0] in ("-h", "--help"):
+        rows = "\n".join(f"  {name:<7} {text}" for name, (_, text) in actions.items())
+        print(f"usage: etairl demos ACTION [options]\n\nactions:\n{rows}")
+        return 0 if arguments else 2
+    if arguments[0] not in actions:
+        close = get_close_matches(arguments[0], actions, n=1)
+        hint = f"did you mean '{close[0]}'?" if close else f"choose from {', '.join(actions)}"
+        raise InputError(f"unknown action '{arguments[0]}'; {hint}")
+    return actions[arguments[0]][0](arguments[1:])
+
+
+def _ls(arguments: list[str]) -> int:
+    config = parse(ListConfig, arguments, "demos ls")
+    with working("reading demonstrations"):
+        listed = list_demos(config.folder, _bytes(config.max_gib))
+    rows = [
+        {"source": item.source, "problem": item.problem}
+        if item.demos is None
+        else {"source": item.source} | _row(item.demos)
+        for item in listed
+    ]
+    if config.json:
+        print_json(rows)
+        return 0
+    if not rows:
+        out().print(f"no .npz files in {config.folder}, and no local Minari datasets")
+        return 0
+    good = [row for row in rows if "problem" not in row]
+    if good:
+        columns = list(good[0])
+        table(columns, [[_text(row[name]) for name in columns] for row in good])
+    for row in rows:
+        if "problem" in row:
+            out().print(f"unusable: {row['problem']}", markup=False)
+    return 0
+
+
+def _row(demos: Demos) -> dict[str, object]:
+    t = demos.trajectories
+    returns = t.returns
+    return {
+        "episodes": len(t),
+        "steps": t.steps,
+        "obs": t.obs_dim,
+        "act": t.act_dim,
+        "return": None if returns is None else float(returns.mean()),
+    }
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "unknown"
+    return f"{value:.1f}" if isinstance(value, float) else str(value)
+
+
+def _info(arguments: list[str]) -> int:
+    config = parse(InfoConfig, arguments, "demos info")
+    with working(f"looking through {config.source}"):
+        demos = load_demos(
+            config.source,
+            select=config.select,
+            bounds=config.bounds,
+            max_bytes=_bytes(config.max_gib),
+        )
+        found = inspect(demos, config.seed)
+    if config.json:
+        print_json(found)
+    else:
+        print_inspection(found)
+    return 0
+
+
+def print_inspection(i: Inspection) -> None:
+    """An inspection for people."""
+    finals = "known" if i.final_observations else "unknown"
+    facts(
+        i.name if i.environment is None else f"{i.name} ({i.environment})",
+        [
+            ("episodes", f"{i.episodes} with {i.steps} steps"),
+            ("length", _range(i.length)),
+            (
+                "return",
+                "unknown: the file has no rewards" if i.returns is None else _range(i.returns),
+            ),
+            ("observations", f"{i.obs_dim} columns{_constant(i.constant_observations)}"),
+            ("actions", f"{i.act_dim} columns{_constant(i.constant_actions)}"),
+            ("action range", f"{i.action.low:.4g} to {i.action.high:.4g}{_clipped(i)}"),
+            *([] if i.task_dim is None else [("task vector", f"{i.task_dim} columns")]),
+            ("NaN or infinite", "none"),
+            (
+                "endings",
+                f"{i.terminated} terminated, {i.episodes - i.terminated} truncated, "
+                f"{i.ended_early} shorter than the longest; final observations {finals}",
+            ),
+            ("MMD² floor", _floor(i.floor_raw)),
+            ("  standardised", _floor(i.floor_standardised)),
+            ("movement cycle", _cycle(i)),
+            ("suggested η", f"{i.advice.eta}: {i.advice.reason}"),
+        ],
+    )
+    for warning in i.warnings:
+        out().print(f"warning: {warning}", style="yellow", markup=False)
+
+
+def _range(r: Range) -> str:
+    if r.low == r.high:
+        return f"{r.low:.6g} each"
+    return f"{r.mean:.6g} ± {r.std:.3g} ({r.low:.6g} to {r.high:.6g})"
+
+
+def _constant(columns: list[int]) -> str:
+    return f", constant: {', '.join(map(str, columns))}" if columns else ""
+
+
+def _clipped(i: Inspection) -> str:
+    return f" after clipping {i.actions_clipped} of {i.steps}" if i.actions_clipped else ""
+
+
+def _floor(floor: Floor | None) -> str:
+    if floor is None:
+        return "unknown: it takes 4 episodes to split them"
+    return (
+        f"{floor.mean:.2e}, 95 % below {floor.high:.2e} "
+        f"({floor.size} against {floor.size} state-action pairs, {floor.splits} splits of the episodes)"
+    )
+
+
+def _cycle(i: Inspection) -> str:
+    if i.mixing_time is None:
+        return "none found: the episodes are too short to tell"
+    if i.cycle is None:
+        return "none found"
+    c = i.cycle
+    return (
+        f"{c.length} steps, {c.confidence} confidence: correlation {c.correlation:.2f} one cycle "
+        f"later, seen in {c.episodes_agreeing} of {c.episodes_tried} episodes, p = {c.p_value:.3g} "
+        "against noise as smooth"
+    )
+
+
+def _import(arguments: list[str]) -> int:
+    return _copy(parse(CopyConfig, arguments, "demos import"))
+
+
+def _export(arguments: list[str]) -> int:
+    return _copy(parse(CopyConfig, arguments, "demos export"))
+
+
+def _copy(config: CopyConfig) -> int:
+    with working(f"reading {config.source}"):
+        demos = load_demos(
+            config.source,
+            select=config.select,
+            bounds=config.bounds,
+            max_bytes=_bytes(config.max_gib),
+        )
+    with working(f"writing {config.output}"):
+        save_demos(demos, config.output, overwrite=config.overwrite)
+    t = demos.trajectories
+    console = out()
+    console.print(f"{len(t)} episodes, {t.steps} steps → {config.output}", markup=False)
+    if demos.clipped:
+        console.print(
+            f"{demos.clipped} of {t.steps} actions lay outside the bounds and were clipped"
+        )
+    return 0
+
+
+def _bytes(gib: float) -> int:
+    if not gib > 0:
+        raise InputError(f"--max-gib must be > 0, got {gib}")
+    return int(gib * _GIB)

@@ -1,0 +1,1 @@
+"""How close two behaviours are, and what demonstrations hold."""

@@ -1,0 +1,188 @@
+"""What a set of demonstrations holds, what may go wrong with it, and which weighting suits it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from etairl.demos import Demos
+from etairl.demos.dataset import constant_columns
+from etairl.eta import Eta, Geometric, Poisson
+from etairl.evaluation.cycle import Cycle, rhythm
+from etairl.evaluation.mmd import Floor, floor
+from etairl.measures import FutureSampler
+from etairl.types import Trajectories
+
+_FLOOR_POINTS = 10_000
+
+
+@dataclass(frozen=True)
+class Range:
+    """Smallest, mean, largest, and the population standard deviation."""
+
+    low: float
+    mean: float
+    high: float
+    std: float
+
+    @staticmethod
+    def of(values: np.ndarray) -> "Range":
+        """Of the values given."""
+        wide = np.asarray(values, dtype=np.float64)
+        return Range(float(wide.min()), float(wide.mean()), float(wide.max()), float(wide.std()))
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A weighting and the reason for it."""
+
+    eta: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """Everything `etairl demos info` reports."""
+
+    name: str
+    environment: str | None
+    episodes: int
+    steps: int
+    obs_dim: int
+    act_dim: int
+    task_dim: int | None
+    length: Range
+    returns: Range | None
+    action: Range
+    actions_clipped: int
+    constant_observations: list[int]
+    constant_actions: list[int]
+    non_finite: int
+    """always 0: demonstrations with NaN or infinite values are refused when loaded"""
+    terminated: int
+    """episodes that the environment ended"""
+    ended_early: int
+    """episodes shorter than the longest one"""
+    final_observations: bool
+    floor_raw: Floor | None
+    floor_standardised: Floor | None
+    cycle: Cycle | None
+    mixing_time: float | None
+    advice: Advice
+    warnings: list[str]
+
+
+def inspect(demos: Demos, seed: int = 0) -> Inspection:
+    """Look through demonstrations before learning from them.
+
+    Args:
+        demos: the demonstrations.
+        seed: of the random splits and surrogates.
+
+    Returns:
+        Counts, ranges, the expert-vs-expert MMD² floor, the movement cycle, a suggested weighting
+        and warnings.
+    """
+    t = demos.trajectories
+    found = rhythm(np.random.default_rng(seed), t)
+    raw, standardised = _floors(np.random.default_rng(seed), demos)
+    observations = constant_columns(t.observations.astype(np.float64))
+    actions = constant_columns(t.actions.astype(np.float64))
+    return Inspection(
+        name=demos.name,
+        environment=demos.spec.environment,
+        episodes=len(t),
+        steps=t.steps,
+        obs_dim=t.obs_dim,
+        act_dim=t.act_dim,
+        task_dim=None if t.tasks is None else t.tasks.shape[1],
+        length=Range.of(t.lengths),
+        returns=None if t.returns is None else Range.of(t.returns),
+        action=Range.of(t.actions),
+        actions_clipped=demos.clipped,
+        constant_observations=np.flatnonzero(observations).tolist(),
+        constant_actions=np.flatnonzero(actions).tolist(),
+        non_finite=0,
+        terminated=int(t.terminated.sum()),
+        ended_early=int((t.lengths < t.lengths.max()).sum()),
+        final_observations=t.final_observations is not None,
+        floor_raw=raw,
+        floor_standardised=standardised,
+        cycle=found.cycle,
+        mixing_time=found.mixing_time,
+        advice=_advice(found.cycle, found.mixing_time, int(np.median(t.lengths))),
+        warnings=_warnings(demos),
+    )
+
+
+def _floors(rng: np.random.Generator, demos: Demos) -> tuple[Floor | None, Floor | None]:
+    t = demos.trajectories
+    if len(t) < 4:
+        return None, None
+    # Evenly spread steps, each once: repeated points would bias the MMD upwards.
+    rows = np.unique(np.linspace(0, t.steps - 1, min(t.steps, _FLOOR_POINTS)).astype(np.int64))
+    groups = np.repeat(np.arange(len(t)), t.lengths)[rows]
+    pairs = t.pairs()
+    raw = floor(rng, pairs[rows], groups)
+    return raw, floor(rng, demos.standardiser(pairs)[rows], groups)
+
+
+def _advice(cycle: Cycle | None, mixing_time: float | None, horizon: int) -> Advice:
+    if cycle is not None:
+        eta = Poisson(float(cycle.length))
+        why = (
+            f"the movement repeats every {cycle.length} steps ({cycle.confidence} confidence), and "
+            "looking one cycle ahead compares whole cycles"
+        )
+    elif mixing_time is not None:
+        eta = Geometric(round(mixing_time / (1.0 + mixing_time), 4))
+        why = (
+            f"no cycle was found; observations stay correlated for about {mixing_time:.0f} steps, "
+            "and this looks that far ahead on average"
+        )
+    else:
+        return Advice(
+            "geometric:0.99", "episodes are too short to measure a rhythm; a common default"
+        )
+    return Advice(str(eta), f"{why}; {_effect(eta, horizon)}")
+
+
+def _effect(eta: Eta, horizon: int) -> str:
+    law = FutureSampler(eta, method="exact").law(horizon)
+    distance = 0.5 * np.abs(law - 1.0 / horizon).sum()
+    piled = FutureSampler(eta).law(horizon)[-1] * horizon
+    text = f"with the exact sampler {100 * distance:.1f} % of the frames differ from GAIL's"
+    if piled > 3.0:
+        text += f" (the two_stage sampler would weigh the last frame {piled:.0f} times over)"
+    return text
+
+
+def _warnings(demos: Demos) -> list[str]:
+    t, found = demos.trajectories, []
+    if len(t) < 4:
+        found.append(f"only {len(t)} episodes: too few to split, so there is no MMD floor")
+    if demos.clipped:
+        found.append(
+            f"{demos.clipped} of {t.steps} actions lay outside the bounds and were clipped to them"
+        )
+    unbounded = demos.spec.action_low is None and demos.spec.discrete_actions is None
+    if unbounded and t.actions.dtype.kind == "f" and np.abs(t.actions).max() > 1.0:
+        found.append(
+            "actions leave [-1, 1] and the file names no bounds; if the simulator clamps them, "
+            "import with --bounds, or a discriminator will tell expert from learner by range alone"
+        )
+    if (t.lengths != t.lengths[0]).any():
+        found.append(
+            f"episode lengths differ ({t.lengths.min()} to {t.lengths.max()}): length alone can "
+            "give the expert away, choose the horizon mode with care"
+        )
+    if t.terminated.any() and t.final_observations is None:
+        found.append("episodes end early but their final observations are unknown")
+    copies = len(t) - len(_distinct(t))
+    if copies:
+        found.append(f"{copies} episodes are exact copies of others")
+    return found
+
+
+def _distinct(t: Trajectories) -> set[bytes]:
+    ends = zip(t.offsets[:-1].tolist(), t.offsets[1:].tolist(), strict=True)
+    return {t.observations[a:b].tobytes() + t.actions[a:b].tobytes() for a, b in ends}

@@ -1,0 +1,296 @@
+r"""Maximum mean discrepancy with the RBF kernel: how far apart are two samples?
+
+$$k(x, y) = e^{-|x-y|^2/h}, \qquad
+\widehat{\mathrm{MMD}}{}^2 = \frac{\sum_{i \ne j} k(x_i, x_j)}{N(N-1)}
+ + \frac{\sum_{i \ne j} k(y_i, y_j)}{M(M-1)} - \frac{2}{NM}\sum_{i,j} k(x_i, y_j)$$
+
+with $h = d$, the dimension, as in the paper; its two misprints are corrected (errata (k)). The
+value estimates the *squared* MMD without bias, so under equal laws it is often negative.
+
+Steps of one episode depend on each other. Everything here that resamples therefore takes `groups`,
+the episode number of each point, and moves whole episodes.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from etairl.evaluation.kernel import Bandwidth, Points, Progress, kernel_sums, resolve_bandwidth
+from etairl.types import InputError
+
+Groups = tuple[Int[np.ndarray, " rows_x"], Int[np.ndarray, " rows_y"]]
+
+FOURIER_FROM = 100_000
+"""Points on one side from which random Fourier features replace the exact sum."""
+_FOURIER_BLOCK = 4096
+_MAX_BINS = 1000  # resampled units a side when the points come without groups
+
+
+class Estimate(NamedTuple):
+    """A value and the standard error of its approximation: 0 for the exact sum."""
+
+    value: float
+    standard_error: float
+    method: str
+
+
+class Interval(NamedTuple):
+    """A bootstrap interval."""
+
+    low: float
+    high: float
+    level: float
+
+
+class Floor(NamedTuple):
+    """MMD² of a source against itself: the best that a perfect imitator can be told to be."""
+
+    mean: float
+    high: float
+    """95 % of the splits lie below."""
+    size: int
+    """points in one half"""
+    splits: int
+
+
+def mmd2(
+    x: Points, y: Points, bandwidth: Bandwidth = "paper", progress: Progress | None = None
+) -> float:
+    r"""Unbiased estimate of $\mathrm{MMD}^2$ between the laws of the rows of `x` and of `y`.
+
+    Args:
+        x: at least two points; draw them without replacement, repeats bias the value upwards.
+        y: at least two points of the same dimension.
+        bandwidth: $h$ in $e^{-|x-y|^2/h}$: a number, `"paper"` ($h = d$) or `"median"`.
+        progress: called with the finished fraction now and then.
+
+    Returns:
+        The estimate, which may be negative.
+    """
+    pool = _Pool.of(x, y, None, bandwidth, progress)
+    return float(pool.mmd2(np.array([1.0, 0.0]), np.array([0.0, 1.0])))
+
+
+def mmd2_weighted(
+    x: Points,
+    a: Float[np.ndarray, " rows_x"],
+    y: Points,
+    b: Float[np.ndarray, " rows_y"],
+    bandwidth: Bandwidth = "paper",
+    progress: Progress | None = None,
+) -> float:
+    r"""$a^\top K_{xx} a + b^\top K_{yy} b - 2 a^\top K_{xy} b$, weights normalised to sum 1.
+
+    With time weights for `a` and `b` this is the exact MMD² between two empirical $\mu^\eta$, and
+    needs no index draws. It is a V-statistic: never negative, biased upwards by about
+    $(1 - \mathbb{E}k)\,(\sum_i a_i^2 + \sum_j b_j^2)$.
+    """
+    points = _checked(x, y)
+    for name, weights, rows in (("a", a, x), ("b", b, y)):
+        if weights.shape != (len(rows),) or not (weights >= 0).all() or not weights.sum() > 0:
+            raise InputError(f"{name} must hold {len(rows)} weights >= 0 that are not all 0")
+    signed = np.concatenate([a / a.sum(), -b / b.sum()])
+    h = resolve_bandwidth(points, bandwidth)
+    everything = np.zeros(len(points), dtype=np.int64)
+    off_diagonal = kernel_sums(points, everything, h, signed, progress)[0, 0]
+    return float(off_diagonal + signed @ signed)
+
+
+def mmd2_fourier(
+    rng: np.random.Generator,
+    x: Points,
+    y: Points,
+    bandwidth: Bandwidth = "paper",
+    frequencies: int = 1024,
+    progress: Progress | None = None,
+) -> Estimate:
+    r"""Estimate of `mmd2` in time linear in the number of points, with its error.
+
+    $k(x, y) = \mathbb{E}_\omega \cos \omega^\top(x - y)$ with $\omega \sim N(0, 2I/h)$: every
+    frequency gives an unbiased MMD² of its own, so their mean estimates `mmd2`, and their spread
+    says how well: the standard error falls with $\sqrt{\text{frequencies}}$.
+    """
+    points = _checked(x, y)
+    scale = np.sqrt(2.0 / resolve_bandwidth(points, bandwidth))
+    omega = (scale * rng.standard_normal((points.shape[1], frequencies))).astype(np.float32)
+    centre = points.mean(axis=0)
+    z = np.zeros((2, frequencies), dtype=np.complex128)
+    for side, (begin, end) in enumerate(((0, len(x)), (len(x), len(points)))):
+        for start in range(begin, end, _FOURIER_BLOCK):
+            block = points[start : min(start + _FOURIER_BLOCK, end)] - centre
+            phase = block.astype(np.float32) @ omega
+            z[side] += np.cos(phase).sum(axis=0) + 1j * np.sin(phase).sum(axis=0)
+            if progress is not None:
+                progress((start + len(block)) / len(points))
+    n, m = len(x), len(y)
+    values = (
+        (np.abs(z[0]) ** 2 - n) / (n * (n - 1))
+        + (np.abs(z[1]) ** 2 - m) / (m * (m - 1))
+        - 2.0 * (z[0] * z[1].conj()).real / (n * m)
+    )
+    error = float(values.std(ddof=1) / np.sqrt(frequencies))
+    return Estimate(float(values.mean()), error, f"{frequencies} random Fourier features")
+
+
+def estimate_mmd2(
+    rng: np.random.Generator,
+    x: Points,
+    y: Points,
+    bandwidth: Bandwidth = "paper",
+    progress: Progress | None = None,
+) -> Estimate:
+    """`mmd2` up to 100,000 points a side, `mmd2_fourier` beyond."""
+    if max(len(x), len(y)) > FOURIER_FROM:
+        return mmd2_fourier(rng, x, y, bandwidth, progress=progress)
+    return Estimate(mmd2(x, y, bandwidth, progress), 0.0, "exact sum")
+
+
+def permutation_test(
+    rng: np.random.Generator,
+    x: Points,
+    y: Points,
+    groups: Groups | None = None,
+    bandwidth: Bandwidth = "paper",
+    permutations: int = 1000,
+) -> float:
+    """p-value of "`x` and `y` come from one law": the share of relabellings with an MMD² as large.
+
+    Args:
+        rng: draws the relabellings.
+        x: points of the first sample.
+        y: points of the second.
+        groups: episode number of each point, ascending. Without it the points are taken for
+            independent, and steps of an episode make the test reject too often.
+        bandwidth: see `mmd2`.
+        permutations: number of relabellings; the smallest p-value is 1/(permutations + 1).
+
+    Returns:
+        The p-value, exact at its level when the groups are exchangeable.
+    """
+    pool = _Pool.of(x, y, groups or (_bins(len(x)), _bins(len(y))), bandwidth)
+    first = np.arange(len(pool.sizes)) < pool.first
+    labels = np.broadcast_to(first, (permutations + 1, len(first))).astype(np.float64)
+    labels[1:] = rng.permuted(labels[1:], axis=1)
+    values = pool.mmd2(labels, 1.0 - labels)
+    # The same split summed in another order may differ in the last bit: count it as a tie.
+    return float((values >= values[0] - 1e-12 * np.abs(values).max()).mean())
+
+
+def bootstrap_interval(
+    rng: np.random.Generator,
+    x: Points,
+    y: Points,
+    groups: Groups | None = None,
+    bandwidth: Bandwidth = "paper",
+    level: float = 0.95,
+    resamples: int = 1000,
+) -> Interval:
+    """Percentile interval for MMD², from drawing whole groups again with replacement.
+
+    Pairs of a point with its own copy are left out, as in the estimate itself. See
+    `permutation_test` for the arguments.
+    """
+    pool = _Pool.of(x, y, groups or (_bins(len(x)), _bins(len(y))), bandwidth)
+    counts = np.zeros((resamples, len(pool.sizes)))
+    for side in (slice(0, pool.first), slice(pool.first, None)):
+        many = len(pool.sizes[side])
+        if many < 2:
+            raise InputError(f"a bootstrap needs at least 2 episodes on each side, got {many}")
+        counts[:, side] = rng.multinomial(many, np.full(many, 1.0 / many), size=resamples)
+    first = np.arange(len(pool.sizes)) < pool.first
+    # A draw of one group alone may have no pairs; with two groups or more that is rare.
+    with np.errstate(invalid="ignore", divide="ignore"):
+        values = pool.mmd2(counts * first, counts * ~first)
+    low, high = np.nanquantile(values, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+    return Interval(float(low), float(high), level)
+
+
+def floor(
+    rng: np.random.Generator,
+    x: Points,
+    groups: Int[np.ndarray, " rows"] | None = None,
+    bandwidth: Bandwidth = "paper",
+    splits: int = 200,
+    progress: Progress | None = None,
+) -> Floor:
+    """MMD² between random halves of one sample: what is left when the behaviours are the same.
+
+    Args:
+        rng: draws the halves.
+        x: points of one source, for instance all demonstrations.
+        groups: episode number of each point, ascending; whole episodes go to one half.
+        bandwidth: see `mmd2`.
+        splits: number of random splits.
+        progress: called with the finished fraction now and then.
+
+    Returns:
+        Mean and 95 % quantile over the splits. Compare with an MMD² of as many points a side.
+    """
+    groups = _bins(len(x)) if groups is None else groups
+    pool = _Pool.of(x, None, (groups, groups[:0]), bandwidth, progress)
+    episodes = len(pool.sizes)
+    if episodes < 4:
+        raise InputError(f"a floor needs at least 4 episodes to split in two, got {episodes}")
+    labels = np.broadcast_to(np.arange(episodes) < episodes // 2, (splits, episodes))
+    half = rng.permuted(labels, axis=1).astype(np.float64)
+    values = pool.mmd2(half, 1.0 - half)
+    size = int(pool.sizes.sum()) // 2
+    return Floor(float(values.mean()), float(np.quantile(values, 0.95)), size, splits)
+
+
+class _Pool(NamedTuple):
+    """Points of both samples in one pool: kernel sums between its groups, and their sizes."""
+
+    sums: np.ndarray
+    sizes: np.ndarray
+    first: int  # the first groups belong to x, the others to y
+
+    @staticmethod
+    def of(
+        x: np.ndarray,
+        y: np.ndarray | None,
+        groups: Groups | None,
+        bandwidth: Bandwidth,
+        progress: Progress | None = None,
+    ) -> "_Pool":
+        points = _checked(x, x[:0] if y is None else y)
+        if groups is None:
+            ids, first = (np.arange(len(points)) >= len(x)).astype(np.int64), 1
+        else:
+            rows = (len(x), len(points) - len(x))
+            for name, side, many in zip("xy", groups, rows, strict=True):
+                if side.shape != (many,) or (np.diff(side) < 0).any():
+                    raise InputError(f"groups of {name}: one ascending number per point, please")
+            _, ids = np.unique(groups[0], return_inverse=True)
+            first = int(ids[-1]) + 1
+            _, others = np.unique(groups[1], return_inverse=True)
+            ids = np.concatenate([ids, others + first])
+        h = resolve_bandwidth(points, bandwidth)
+        return _Pool(kernel_sums(points, ids, h, progress=progress), np.bincount(ids), first)
+
+    def mmd2(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Unbiased MMD² when x is `a[..., g]` copies of group g, and y `b[..., g]` copies."""
+
+        def mean_of_pairs(weights: np.ndarray) -> np.ndarray:
+            pairs = (weights @ self.sizes) ** 2 - weights**2 @ self.sizes
+            return ((weights @ self.sums) * weights).sum(axis=-1) / pairs
+
+        across = ((a @ self.sums) * b).sum(axis=-1) / ((a @ self.sizes) * (b @ self.sizes))
+        return mean_of_pairs(a) + mean_of_pairs(b) - 2.0 * across
+
+
+def _checked(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[1]:
+        raise InputError(f"both samples must be [points, dims] alike, got {x.shape} and {y.shape}")
+    if len(x) < 2 or len(y) == 1:
+        raise InputError(f"an MMD needs at least 2 points on each side, got {len(x)} and {len(y)}")
+    points = np.concatenate([x, y])
+    if not np.isfinite(points).all():
+        raise InputError("the points hold NaN or infinite values")
+    return points
+
+
+def _bins(points: int) -> Int[np.ndarray, " rows"]:
+    """Groups for independent points: small bins of equal size, as exchangeable as the points."""
+    return np.sort(np.arange(points) % min(points, _MAX_BINS))
