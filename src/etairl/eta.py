@@ -19,7 +19,7 @@ Vector = Float[np.ndarray, " horizon"]
 
 
 class Eta(ABC):
-    r"""A law $\eta$ on $\{0, 1, 2, …\}$. `str(eta)` is a one-line form that `parse_eta` reads back."""
+    r"""A law $\eta$ on $\{0, 1, 2, …\}$; `parse_eta(str(eta)) == eta`."""
 
     @abstractmethod
     def log_pmf(self, horizon: int) -> Vector:
@@ -54,10 +54,14 @@ class Eta(ABC):
         truncated (`uniform`) the weights are those of its truncation; their ratios do not depend
         on `horizon`.
         """
-        from scipy.signal import lfilter
+        return discounted_sum(np.exp(self.log_pmf(check_horizon(horizon))), gamma)
 
-        check_discount(gamma)
-        return lfilter([1.0], [1.0, -gamma], np.exp(self.log_pmf(check_horizon(horizon))))
+
+def discounted_sum(mass: Vector, gamma: float) -> Vector:
+    r"""$w_n = \gamma w_{n-1} + \text{mass}_n$, $w_{-1} = 0$."""
+    from scipy.signal import lfilter
+
+    return np.asarray(lfilter([1.0], [1.0, -check_discount(gamma)], mass))
 
 
 def check_horizon(horizon: int) -> int:
@@ -139,7 +143,7 @@ class Geometric(Eta):
 
 @dataclass(frozen=True)
 class Uniform(Eta):
-    r"""Every remaining step alike; exists only on a finite horizon. The same law as `Geometric(1)`."""
+    r"""Every remaining step alike: `Geometric(1)`. A law only on a finite horizon."""
 
     def log_pmf(self, horizon: int) -> Vector:
         """See `Eta`."""
@@ -363,7 +367,10 @@ def parse_eta(text: str) -> Eta:
         raise InputError(f"{name!r} needs its numbers, for instance {_FORMS[name]!r}")
     if name == "mixture":
         return _parse_mixture(text, rest)
-    numbers = [_parse_number(text, part) for part in rest.split(",")]
+    return _from_numbers(name, text, [_parse_number(text, part) for part in rest.split(",")])
+
+
+def _from_numbers(name: str, text: str, numbers: list[float]) -> Eta:
     if name == "table":
         return Table(tuple(numbers))
     if name == "zero-modified" and len(numbers) in (1, 2):
@@ -371,7 +378,7 @@ def parse_eta(text: str) -> Eta:
     if len(numbers) != 1:
         raise InputError(f"{text!r} has {len(numbers)} numbers; write it like {_FORMS[name]!r}")
     if name == "dirac":
-        if numbers[0] != numbers[0] // 1:
+        if numbers[0] != int(numbers[0]):
             raise InputError(f"dirac needs a whole number of steps >= 0, got {text!r}")
         return Dirac(int(numbers[0]))
     return Geometric(numbers[0]) if name == "geometric" else Poisson(numbers[0])

@@ -17,7 +17,15 @@ from typing import Literal, get_args
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
-from etairl.eta import Dirac, Eta, Geometric, Uniform, check_discount, check_horizon
+from etairl.eta import (
+    Dirac,
+    Eta,
+    Geometric,
+    Uniform,
+    check_discount,
+    check_horizon,
+    discounted_sum,
+)
 from etairl.types import FutureBatch, InputError, Trajectories, ragged_rows
 
 Method = Literal["two_stage", "exact"]
@@ -282,7 +290,9 @@ class _Alias:
 
     def __init__(self, mass: Float[np.ndarray, " cells"]):
         share = mass * (len(mass) / mass.sum())
-        light, heavy = np.flatnonzero(share < 1.0), np.flatnonzero(share >= 1.0)
+        below = share < 1.0
+        below[np.argmax(share)] = False  # rounding may put even the heaviest below the average
+        light, heavy = np.flatnonzero(below), np.flatnonzero(~below)
         deficit, surplus = np.cumsum(1.0 - share[light]), np.cumsum(share[heavy] - 1.0)
         keep, other = np.ones(len(mass)), np.arange(len(mass))
         if len(light):
@@ -360,11 +370,9 @@ def _first_lag(eta: Eta, longest: int) -> int:
 
 def _time_weights(eta: Eta, gamma: float, horizon: int) -> Law:
     """$w_n$ up to a factor, which keeps the weights of a far-looking eta from underflowing."""
-    from scipy.signal import lfilter
-
-    log_pmf = eta.log_pmf(horizon)
     _first_lag(eta, horizon)
-    return lfilter([1.0], [1.0, -gamma], np.exp(log_pmf - log_pmf.max()))
+    log_pmf = eta.log_pmf(horizon)
+    return discounted_sum(np.exp(log_pmf - log_pmf.max()), gamma)
 
 
 def _two_stage_law(eta: Eta, gamma: float, horizon: int) -> Law:
@@ -402,5 +410,5 @@ def _law_of_lag(eta: Eta, longest: int) -> _Inverse:
 
 @lru_cache(maxsize=64)
 def _law_of_past(eta: Eta, gamma: float, longest: int) -> _Inverse:
-    r"""The lag given the time it leads to: $P(k \mid n) \propto \eta(k)\gamma^{n-k}$ for $k \le n$."""
+    r"""The lag given where it leads: $P(k \mid n) \propto \eta(k)\gamma^{n-k}$ for $k \le n$."""
     return _Inverse(eta.log_pmf(longest) - np.arange(longest) * np.log(gamma))

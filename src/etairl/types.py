@@ -20,7 +20,7 @@ class Spec:
     action_low: tuple[float, ...] | None = None
     action_high: tuple[float, ...] | None = None
     discrete_actions: int | None = None
-    """Number of actions when an action is an index, stored in one column; None when it is a vector."""
+    """Number of actions when an action is an index (one column); None when it is a vector."""
     environment: str | None = None
 
     def __post_init__(self):
@@ -176,7 +176,7 @@ def _check_offsets(offsets: np.ndarray, steps: int) -> None:
         )
     if offsets[0] != 0 or offsets[-1] != steps:
         raise InputError(
-            f"the episode lengths sum to {int(offsets[-1] - offsets[0])}, but there are {steps} steps"
+            f"the episode lengths sum to {int(lengths.sum())}, but there are {steps} steps"
         )
 
 
@@ -187,7 +187,7 @@ def _check_kind(name: str, array: np.ndarray | None, kinds: str, shape: tuple[in
     if array is None:
         return
     if array.dtype.kind not in kinds:
-        raise InputError(f"{name} must be {_KIND_NAMES[kinds]} numbers, got {array.dtype}")
+        raise InputError(f"{name} must be {_KIND_NAMES[kinds]}, got {array.dtype}")
     if array.shape != shape:
         raise InputError(f"{name} must have shape {shape}, got {array.shape}")
 
@@ -232,6 +232,6 @@ class FutureBatch(NamedTuple):
 class Sampler(Protocol):
     r"""Draws state-action pairs from a measure of a collection of episodes."""
 
-    def __call__(
-        self, rng: np.random.Generator, trajectories: Trajectories, n: int
-    ) -> FutureBatch: ...
+    def __call__(self, rng: np.random.Generator, trajectories: Trajectories, n: int) -> FutureBatch:
+        """Draw `n` pairs."""
+        ...

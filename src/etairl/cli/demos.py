@@ -195,7 +195,7 @@ def _floor(floor: Floor | None) -> str:
         return "unknown: it takes 4 episodes to split them"
     return (
         f"{floor.mean:.2e}, 95 % below {floor.high:.2e} "
-        f"({floor.size} against {floor.size} state-action pairs, {floor.splits} splits of the episodes)"
+        f"({floor.size} against {floor.size} state-action pairs, {floor.splits} splits by episode)"
     )
 
 

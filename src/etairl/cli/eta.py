@@ -21,10 +21,13 @@ class Config:
 
     Prints the law of the frame n = t + k that a discriminator is shown, next to the uniform law
     (GAIL): how far apart they are, and where in the episode the weight goes.
+
+    Weightings: dirac:0, geometric:0.99, uniform, poisson:25, table:0.2,0.3,0.5,
+    zero-modified:0.995,0.99, mixture:0.5*dirac:0+0.5*poisson:25
     """
 
     spec: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="SPEC")]
-    """the weighting, such as dirac:0, geometric:0.99, uniform, poisson:25, table:0.2,0.3,0.5, zero-modified:0.995,0.99, mixture:0.5*dirac:0+0.5*poisson:25"""
+    """the weighting: in one of the forms above"""
     horizon: int = 500
     """length of an episode in steps"""
     gamma_irl: float = 1.0

@@ -1,4 +1,4 @@
-"""What a set of demonstrations is: trajectories, the task they belong to, and how to cut them down."""
+"""A set of demonstrations: trajectories, the task they belong to, and how to cut them down."""
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property

@@ -147,8 +147,8 @@ def _to_spec(space: gymnasium.Space, t: Trajectories, environment: str | None) -
         if space.start != 0:
             raise InputError(f"discrete actions must start at 0, these start at {space.start}")
         return Spec(t.obs_dim, t.act_dim, None, None, int(space.n), environment)
-    bounded = isinstance(space, gymnasium.spaces.Box) and space.is_bounded()
-    if not bounded or t.actions.dtype.kind != "f":
+    box = isinstance(space, gymnasium.spaces.Box)
+    if not box or not space.is_bounded() or t.actions.dtype.kind != "f":
         return Spec(t.obs_dim, t.act_dim, environment=environment)
     low, high = (tuple(np.ravel(side).tolist()) for side in (space.low, space.high))
     return Spec(t.obs_dim, t.act_dim, low, high, None, environment)

@@ -11,7 +11,6 @@ import zipfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 from numpy.lib import format as npy
@@ -91,13 +90,13 @@ def _read_headers(archive: zipfile.ZipFile) -> dict[str, _Header]:
     for member in archive.infolist():
         name = member.filename.removesuffix(".npy")
         if name not in REQUIRED + OPTIONAL:
+            archive.open(member).close()  # is its name the same in both places of the zip file?
             continue
         if name in headers:
             raise InputError(f"{name} is in the file twice")
         if member.flag_bits & 0x1:
             raise InputError(f"{name} is encrypted; store plain arrays")
-        with archive.open(member) as stream:
-            headers[name] = _read_header(stream, member, name)
+        headers[name] = _read_header(archive, member, name)
     missing = [name for name in REQUIRED if name not in headers]
     if missing:
         has = ", ".join(sorted(headers)) or "none of the expected arrays"
@@ -105,11 +104,12 @@ def _read_headers(archive: zipfile.ZipFile) -> dict[str, _Header]:
     return headers
 
 
-def _read_header(stream: IO[bytes], member: zipfile.ZipInfo, name: str) -> _Header:
+def _read_header(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> _Header:
+    readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
     try:
-        version = npy.read_magic(stream)
-        read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[version]
-        shape, fortran_order, dtype = read(stream)
+        with archive.open(member) as stream:
+            shape, fortran_order, dtype = readers[npy.read_magic(stream)](stream)
+            data_start = stream.tell()
     except (ValueError, KeyError, SyntaxError, TypeError, OverflowError, RecursionError):
         raise InputError(f"{name} is not a plain NumPy array") from None
     if dtype.hasobject:
@@ -119,11 +119,10 @@ def _read_header(stream: IO[bytes], member: zipfile.ZipInfo, name: str) -> _Head
         )
     if any(size < 0 for size in shape):
         raise InputError(f"{name} declares a negative size: {shape}")
-    header = _Header(member, name, dtype, shape, fortran_order, stream.tell())
+    header = _Header(member, name, dtype, shape, fortran_order, data_start)
     if header.nbytes != member.file_size - header.data_start:
-        raise InputError(
-            f"{name} declares {header.nbytes} bytes but holds {member.file_size - header.data_start}"
-        )
+        held = member.file_size - header.data_start
+        raise InputError(f"{name} declares {header.nbytes} bytes but holds {held}")
     return header
 
 
@@ -177,7 +176,7 @@ def _to_trajectories(arrays: dict[str, np.ndarray]) -> tuple[Trajectories, Spec]
     if any(length < 1 for length in lengths):
         episode = next(i for i, length in enumerate(lengths) if length < 1)
         raise InputError(
-            f"episode {episode} has length {lengths[episode]}: every episode needs at least one step"
+            f"episode {episode} has length {lengths[episode]}: an episode needs at least one step"
         )
     steps = len(arrays["observations"])
     if sum(lengths) != steps:

@@ -45,7 +45,7 @@ def kernel_sums(
     weights: Float[np.ndarray, " rows"] | None = None,
     progress: Progress | None = None,
 ) -> Float[np.ndarray, "groups groups"]:
-    r"""$S_{gh} = \sum_{i \in g,\, j \in h,\, i \ne j} a_i a_j\, k(x_i, x_j)$ for all pairs of groups.
+    r"""$S_{gh} = \sum_{i \in g,\, j \in h,\, i \ne j} a_i a_j\, k(x_i, x_j)$ for all groups $g, h$.
 
     Blocked: memory does not grow with the number of points. The squared distance comes from one
     matrix product per block, $-|z_i-z_j|^2 = [2z_i, -|z_i|^2, 1]\cdot[z_j, 1, -|z_j|^2]$, on points

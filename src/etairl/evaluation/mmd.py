@@ -69,7 +69,7 @@ def mmd2(
         The estimate, which may be negative.
     """
     pool = _Pool.of(x, y, None, bandwidth, progress)
-    return float(pool.mmd2(np.array([1.0, 0.0]), np.array([0.0, 1.0])))
+    return float(pool.mmd2(np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]]))[0])
 
 
 def mmd2_weighted(
@@ -269,8 +269,10 @@ class _Pool(NamedTuple):
         h = resolve_bandwidth(points, bandwidth)
         return _Pool(kernel_sums(points, ids, h, progress=progress), np.bincount(ids), first)
 
-    def mmd2(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Unbiased MMD² when x is `a[..., g]` copies of group g, and y `b[..., g]` copies."""
+    def mmd2(
+        self, a: Float[np.ndarray, "samples groups"], b: Float[np.ndarray, "samples groups"]
+    ) -> Float[np.ndarray, " samples"]:
+        """Unbiased MMD² for each row: x is `a[row, g]` copies of group g, y `b[row, g]` copies."""
 
         def mean_of_pairs(weights: np.ndarray) -> np.ndarray:
             pairs = (weights @ self.sizes) ** 2 - weights**2 @ self.sizes

@@ -1,0 +1,44 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from jaxtyping import config
+
+from etairl.demos import Demos, limit_cycle
+
+THIRD_PARTY = Path(__file__).parents[2] / "shared" / "demos"
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def demos() -> Demos:
+    return limit_cycle(np.random.default_rng(1), episodes=8, length=60, period=15.0)
+
+
+@pytest.fixture
+def unchecked() -> Iterator[None]:
+    """Without the run-time shape checker, as users run: our own words must catch the mistake."""
+    config.update("jaxtyping_disable", True)
+    yield
+    config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture
+def third_party() -> Path:
+    """Folder of demonstrations recorded by others, where it is present."""
+    if not THIRD_PARTY.is_dir():
+        pytest.skip("third-party demonstrations are not on this machine")
+    return THIRD_PARTY
+
+
+@pytest.fixture
+def minari_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home for Minari datasets."""
+    folder = tmp_path / "minari"
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(folder))
+    return folder

@@ -1,0 +1,169 @@
+"""Real Minari datasets on disk, both ways."""
+
+import json
+
+import gymnasium
+import h5py
+import minari
+import numpy as np
+import pytest
+from minari.data_collector import EpisodeBuffer
+
+from etairl.demos import Demos, Selection, list_demos, load_demos, save_demos
+from etairl.types import InputError, Spec, Trajectories
+
+FIELDS = ("observations", "actions", "terminated", "truncated", "offsets", "rewards") + (
+    "final_observations",
+    "tasks",
+)
+pytestmark = pytest.mark.usefixtures("minari_folder")
+
+
+def same(a: Trajectories, b: Trajectories) -> None:
+    for name in FIELDS:
+        x, y = getattr(a, name), getattr(b, name)
+        assert (x is None) == (y is None), name
+        if x is not None:
+            assert x.dtype == y.dtype, name
+            assert x.shape == y.shape, name
+            assert x.tobytes() == y.tobytes(), name
+
+
+def test_a_round_trip_keeps_every_array(demos):
+    save_demos(demos, "minari:etairl/walk-v0")
+    again = load_demos("minari:etairl/walk-v0")
+    same(demos.trajectories, again.trajectories)
+    assert again.spec == demos.spec
+
+
+def test_what_minari_has_no_field_for_survives_too(demos):
+    t = demos.trajectories
+    bare = Trajectories(
+        t.observations.astype(np.float64),
+        t.actions,
+        t.terminated,
+        t.truncated,
+        t.offsets,
+        tasks=np.linspace(0, 1, 2 * len(t), dtype=np.float32).reshape(-1, 2),
+    )
+    save_demos(Demos(bare, Spec(4, 2)), "minari:bare-v3")
+    again = load_demos("minari:bare-v3")
+    same(bare, again.trajectories)
+    assert again.spec == Spec(4, 2)
+
+
+def test_discrete_actions_survive(demos, rng):
+    t = demos.trajectories
+    index = rng.integers(0, 3, (t.steps, 1))
+    discrete = Trajectories(t.observations, index, t.terminated, t.truncated, t.offsets, t.rewards)
+    given = Demos(discrete, Spec(4, 1, discrete_actions=3))
+    save_demos(given, "minari:choose-v0")
+    assert isinstance(minari.load_dataset("choose-v0").action_space, gymnasium.spaces.Discrete)
+    again = load_demos("minari:choose-v0")
+    same(given.trajectories, again.trajectories)
+    assert again.spec.discrete_actions == 3
+
+
+def test_minari_reads_what_we_wrote(demos):
+    save_demos(demos, "minari:etairl/walk-v0")
+    dataset = minari.load_dataset("etairl/walk-v0")
+    t = demos.trajectories
+    assert dataset.total_episodes == len(t)
+    assert dataset.total_steps == t.steps
+    episode = dataset[2]
+    rows = slice(int(t.offsets[2]), int(t.offsets[3]))
+    assert episode.observations.shape == (61, 4)
+    assert episode.observations[:-1].tolist() == t.observations[rows].tolist()
+    assert episode.rewards.tolist() == t.rewards[rows].tolist()
+
+
+def test_a_dataset_of_minaris_own_making_is_read(rng):
+    """Dict observations in double precision, flattened in Gymnasium's order (by key)."""
+    box = gymnasium.spaces.Box(-np.inf, np.inf, (2,), np.float64)
+    goal = gymnasium.spaces.Box(-np.inf, np.inf, (1,), np.float64)
+    space = gymnasium.spaces.Dict({"observation": box, "desired_goal": goal})
+    observation, desired = rng.normal(size=(6, 2)), rng.normal(size=(6, 1))
+    buffer = EpisodeBuffer(
+        observations={"observation": observation, "desired_goal": desired},
+        actions=rng.uniform(-3, 3, (5, 1)).astype(np.float32),
+        rewards=list(rng.normal(size=5)),
+        terminations=[False] * 4 + [True],
+        truncations=[False] * 5,
+    )
+    with pytest.warns(UserWarning):
+        minari.create_dataset_from_buffers(
+            "reach-v0",
+            [buffer],
+            observation_space=space,
+            action_space=gymnasium.spaces.Box(-1.0, 1.0, (1,), np.float32),
+        )
+    demos = load_demos("minari:reach-v0")
+    expected = np.concatenate([desired, observation], axis=1)
+    assert demos.trajectories.observations.tolist() == expected[:-1].tolist()
+    assert demos.trajectories.final_observations.tolist() == expected[-1:].tolist()
+    assert demos.clipped > 0
+    assert np.abs(demos.trajectories.actions).max() <= 1.0
+
+
+def test_selection_applies_to_minari_as_well(demos):
+    save_demos(demos, "minari:walk-v0")
+    assert len(load_demos("minari:walk-v0", select=Selection(episodes=2)).trajectories) == 2
+
+
+def test_bad_names_and_missing_datasets(demos, minari_folder):
+    with pytest.raises(InputError, match=r"no such local dataset \(there are: none\)"):
+        load_demos("minari:nothing-v0")
+    assert not minari_folder.exists(), "looking must not create folders"
+    with pytest.raises(InputError, match="not a dataset name"):
+        load_demos("minari:../../etc")
+    with pytest.raises(InputError, match="not a dataset name"):
+        save_demos(demos, "minari:no version")
+    save_demos(demos, "minari:walk-v0")
+    with pytest.raises(InputError, match="exists already; choose another name or version"):
+        save_demos(demos, "minari:walk-v0")
+    with pytest.raises(InputError, match=r"there are: walk-v0"):
+        load_demos("minari:walk-v1")
+
+
+def test_a_dataset_that_would_build_an_environment_is_refused(demos, minari_folder):
+    save_demos(demos, "minari:walk-v0")
+    file = minari_folder / "walk-v0" / "data" / "metadata.json"
+    metadata = json.loads(file.read_text())
+    del metadata["action_space"]
+    file.write_text(json.dumps(metadata))
+    with pytest.raises(InputError, match="lacks observation and action spaces"):
+        load_demos("minari:walk-v0")
+
+
+def test_damaged_datasets_give_one_sentence(demos, minari_folder):
+    save_demos(demos, "minari:walk-v0")
+    data = minari_folder / "walk-v0" / "data"
+    whole = (data / "main_data.hdf5").read_bytes()
+    (data / "main_data.hdf5").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match="its data cannot be read"):
+        load_demos("minari:walk-v0")
+    (data / "metadata.json").write_text("{")
+    with pytest.raises(InputError, match=r"its metadata.json cannot be read"):
+        load_demos("minari:walk-v0")
+
+
+def test_a_huge_declared_array_is_refused_before_reading(demos, minari_folder):
+    save_demos(demos, "minari:walk-v0")
+    path = minari_folder / "walk-v0" / "data" / "main_data.hdf5"
+    with h5py.File(path, "a") as file:
+        del file["episode_0/rewards"]
+        file["episode_0"].create_dataset("rewards", shape=(10**12,), dtype="f4", chunks=(1024,))
+    assert path.stat().st_size < 10**6
+    with pytest.raises(InputError, match=r"declare 3725.3 GiB, more than the limit of 2.0 GiB"):
+        load_demos("minari:walk-v0")
+
+
+def test_listing_shows_the_good_and_explains_the_bad(demos, tmp_path, minari_folder):
+    save_demos(demos, "minari:walk-v0")
+    save_demos(demos, tmp_path / "good.npz")
+    (tmp_path / "bad.npz").write_bytes(b"nonsense")
+    listed = {item.source: item for item in list_demos(tmp_path)}
+    assert len(listed) == 3
+    assert listed["minari:walk-v0"].demos is not None
+    assert listed[str(tmp_path / "good.npz")].problem is None
+    assert "not a readable .npz" in listed[str(tmp_path / "bad.npz")].problem

@@ -1,0 +1,105 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from etairl.eta import Dirac, Geometric, Poisson, Uniform, parse_eta
+from etairl.measures import FutureSampler, _Alias, _Inverse, mu, rho, shares_of_tenths
+from etairl.types import InputError, Sampler
+
+OFFSETS = np.array([10, 30, 31, 80])
+
+
+@pytest.mark.parametrize("method", ["two_stage", "exact"])
+@pytest.mark.parametrize("spec", ["dirac:0", "geometric:0.9", "uniform", "poisson:5", "dirac:12"])
+@pytest.mark.parametrize("n", [0, 1, 50, 20_000])
+def test_same_seed_same_rows_within_bounds(spec, method, n):
+    sampler = FutureSampler(parse_eta(spec), method=method)
+    rows = sampler.rows(np.random.default_rng(5), OFFSETS, n)
+    again = sampler.rows(np.random.default_rng(5), OFFSETS, n)
+    assert rows.tolist() == again.tolist()
+    assert rows.shape == (n,)
+    assert ((rows >= 10) & (rows < 80)).all()
+
+
+def test_gail_is_one_law_however_it_is_spelled():
+    draws = [
+        FutureSampler(eta).rows(np.random.default_rng(1), OFFSETS, 1000).tolist()
+        for eta in (Dirac(0), Geometric(0.0))
+    ]
+    assert draws[0] == draws[1]
+    assert FutureSampler(Geometric(1.0)) == FutureSampler(Uniform())
+
+
+def test_rows_are_gathered(demos, rng):
+    t = demos.trajectories
+    sampler: Sampler = mu(Poisson(15.0))
+    batch = sampler(rng, t, 64)
+    assert batch.observations.tolist() == t.observations[batch.rows].tolist()
+    assert batch.actions.tolist() == t.actions[batch.rows].tolist()
+
+
+def test_pairs_stay_in_their_episode(demos, rng):
+    offsets = demos.trajectories.offsets
+    starts, futures = mu(Geometric(0.9), method="exact").pairs(rng, offsets, 5000)
+    episode = np.searchsorted(offsets, starts, side="right")
+    assert (episode == np.searchsorted(offsets, futures, side="right")).all()
+
+
+def test_too_far_ahead_is_refused_in_words(rng):
+    with pytest.raises(InputError, match=r"dirac:49 looks further ahead.*longest.*\(49\)"):
+        mu(Dirac(49)).rows(rng, OFFSETS, 10)
+    assert set(mu(Dirac(48)).rows(rng, OFFSETS, 10)) == {79}
+
+
+def test_unknown_names_are_refused(rng):
+    with pytest.raises(InputError, match="gamma must lie in"):
+        rho(1.1)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_unknown_methods_are_refused():
+    with pytest.raises(InputError, match="method must be one of two_stage, exact, got 'both'"):
+        FutureSampler(method="both")
+    with pytest.raises(InputError, match="choice must be one of by_weight, uniform"):
+        FutureSampler(choice="longest")
+
+
+def test_large_collections_use_a_fresh_uniform(rng):
+    """10^5 episodes of 1,000 steps leave too few bits of one uniform for the lag."""
+    offsets = np.arange(100_001) * 1000
+    rows = mu(Uniform()).rows(rng, offsets, 200_000)
+    # E[n] = 3(T-1)/4 = 749.25; the standard deviation of n is below 300.
+    assert abs((rows % 1000).mean() - 749.25) < 4 * 300 / np.sqrt(200_000)
+    # Uniform over episodes: mean 49,999.5, standard deviation 28,868.
+    assert abs((rows // 1000).mean() - 49_999.5) < 4 * 28_868 / np.sqrt(200_000)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=40).filter(lambda m: sum(m) > 1e-3))
+def test_alias_tables_hold_the_masses_exactly(masses):
+    mass = np.array(masses)
+    table = _Alias(mass)
+    cells = len(mass)
+    held = table.keep.copy()
+    np.add.at(held, table.cell[cells:], 1.0 - table.keep)
+    assert held / cells == pytest.approx(mass / mass.sum(), abs=1e-9)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.floats(-800, 50), min_size=1, max_size=60), st.integers(0, 2**32))
+def test_guided_inversion_is_a_binary_search(logs, seed):
+    log_mass = np.array(logs)
+    rng = np.random.default_rng(seed)
+    u = rng.random(500)
+    cells = rng.integers(1, len(logs) + 1, 500)
+    found = _Inverse(log_mass).find(u, cells)
+    cumulative = np.logaddexp.accumulate(log_mass)
+    target = np.log(u) + cumulative[cells - 1]
+    expected = np.minimum(np.searchsorted(cumulative, target, side="right"), cells - 1)
+    assert found.tolist() == expected.tolist()
+
+
+def test_tenths_share_a_step_between_them():
+    assert shares_of_tenths(np.array([1.0])) == pytest.approx(np.full(10, 0.1))
+    assert shares_of_tenths(rho().law(25)) == pytest.approx(np.full(10, 0.1))
