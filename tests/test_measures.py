@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from etairl.eta import Dirac, Geometric, Poisson, Uniform, parse_eta
@@ -77,6 +77,8 @@ def test_large_collections_use_a_fresh_uniform(rng):
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=40).filter(lambda m: sum(m) > 1e-3))
+@example([0.0, 2.0, 1.0, 0.0, 277870.0, 277871.0])  # deficits that meet a surplus exactly
+@example([824509.734375])
 def test_alias_tables_hold_the_masses_exactly(masses):
     mass = np.array(masses)
     table = _Alias(mass)

@@ -46,7 +46,7 @@ def test_arrays_cannot_be_changed_afterwards():
 
 
 def test_take_repeats_and_reorders_episodes():
-    t = episodes([3, 1, 4], final_observations=np.zeros((3, 2)) + [[0], [1], [2]])
+    t = episodes([3, 1, 4], final_observations=np.repeat(np.arange(3.0)[:, None], 2, axis=1))
     taken = t.take(np.array([2, 0, 2]))
     assert taken.lengths.tolist() == [4, 3, 4]
     assert taken.observations[:4].tolist() == t.observations[4:].tolist()

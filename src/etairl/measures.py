@@ -296,7 +296,8 @@ class _Alias:
         deficit, surplus = np.cumsum(1.0 - share[light]), np.cumsum(share[heavy] - 1.0)
         keep, other = np.ones(len(mass)), np.arange(len(mass))
         if len(light):
-            filler = np.searchsorted(surplus, deficit - (1.0 - share[light]), side="left")
+            filled = np.concatenate([[0.0], deficit[:-1]])
+            filler = np.searchsorted(surplus, filled, side="left")
             keep[light] = share[light]
             other[light] = heavy[np.minimum(filler, len(heavy) - 1)]
             # A heavy cell that gave too much is filled up by the next heavy one.

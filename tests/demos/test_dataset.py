@@ -83,7 +83,7 @@ def test_discrete_actions_become_whole_numbers_in_range():
     assert demos.trajectories.actions.dtype == np.int64
     with pytest.raises(InputError, match=r"action 3.0 at row 3 is not one of the 3 actions 0 to 2"):
         Demos(index, Spec(1, 1, discrete_actions=3))
-    with pytest.raises(InputError, match="action 0.1 at row 1"):
+    with pytest.raises(InputError, match=r"action 0\.1 at row 1"):
         Demos(t, Spec(1, 1, discrete_actions=3))
 
 

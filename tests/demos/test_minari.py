@@ -1,6 +1,7 @@
 """Real Minari datasets on disk, both ways."""
 
 import json
+import warnings
 
 import gymnasium
 import h5py
@@ -9,12 +10,12 @@ import numpy as np
 import pytest
 from minari.data_collector import EpisodeBuffer
 
-from etairl.demos import Demos, Selection, list_demos, load_demos, save_demos
+from etairl.demos import Demos, Selection, find_demos, load_demos, save_demos
 from etairl.types import InputError, Spec, Trajectories
 
-FIELDS = ("observations", "actions", "terminated", "truncated", "offsets", "rewards") + (
-    "final_observations",
-    "tasks",
+FIELDS = (
+    *("observations", "actions", "terminated", "truncated", "offsets", "rewards"),
+    *("final_observations", "tasks"),
 )
 pytestmark = pytest.mark.usefixtures("minari_folder")
 
@@ -90,7 +91,8 @@ def test_a_dataset_of_minaris_own_making_is_read(rng):
         terminations=[False] * 4 + [True],
         truncations=[False] * 5,
     )
-    with pytest.warns(UserWarning):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Minari asks for an author
         minari.create_dataset_from_buffers(
             "reach-v0",
             [buffer],
@@ -158,12 +160,9 @@ def test_a_huge_declared_array_is_refused_before_reading(demos, minari_folder):
         load_demos("minari:walk-v0")
 
 
-def test_listing_shows_the_good_and_explains_the_bad(demos, tmp_path, minari_folder):
+def test_sources_of_a_folder_and_of_minari(demos, tmp_path):
     save_demos(demos, "minari:walk-v0")
     save_demos(demos, tmp_path / "good.npz")
-    (tmp_path / "bad.npz").write_bytes(b"nonsense")
-    listed = {item.source: item for item in list_demos(tmp_path)}
-    assert len(listed) == 3
-    assert listed["minari:walk-v0"].demos is not None
-    assert listed[str(tmp_path / "good.npz")].problem is None
-    assert "not a readable .npz" in listed[str(tmp_path / "bad.npz")].problem
+    assert find_demos(tmp_path) == [str(tmp_path / "good.npz"), "minari:walk-v0"]
+    with pytest.raises(InputError, match="no such folder"):
+        find_demos(tmp_path / "nowhere")

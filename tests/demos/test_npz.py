@@ -14,9 +14,9 @@ from etairl.demos import Demos, load_demos, save_demos
 from etairl.demos.npz import REQUIRED
 from etairl.types import InputError, Trajectories
 
-FIELDS = ("observations", "actions", "terminated", "truncated", "offsets", "rewards") + (
-    "final_observations",
-    "tasks",
+FIELDS = (
+    *("observations", "actions", "terminated", "truncated", "offsets", "rewards"),
+    *("final_observations", "tasks"),
 )
 
 
@@ -89,11 +89,11 @@ def test_other_byte_orders_and_memory_layouts_are_read(demos, path):
 
 def test_nothing_is_overwritten_unasked(demos, path):
     path.write_text("precious")
-    with pytest.raises(InputError, match="exists already; choose another name or pass --overwrite"):
+    with pytest.raises(InputError, match="exists already; choose another"):
         save_demos(demos, path)
     assert path.read_text() == "precious"
     save_demos(demos, path, overwrite=True)
-    with pytest.raises(InputError, match="ends in .npz"):
+    with pytest.raises(InputError, match="write to a name that ends in"):
         save_demos(demos, path.with_suffix(".csv"))
 
 
@@ -163,9 +163,7 @@ def test_a_zip_bomb_is_refused_by_its_declared_size(demos, path):
     np.savez(path, **given)
     rows = 10**9
     header = io.BytesIO()
-    npy.write_array_header_1_0(
-        header, {"descr": "<f4", "fortran_order": False, "shape": (rows, 4)}
-    )
+    npy.write_array_header_1_0(header, {"descr": "<f4", "fortran_order": False, "shape": (rows, 4)})
     with (
         zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive,
         archive.open("observations.npy", "w", force_zip64=True) as stream,
@@ -195,7 +193,7 @@ def test_a_cut_file_is_refused_wherever_it_is_cut(demos, path):
     raw = path.read_bytes()
     for part in (0, 1, 30, len(raw) // 2, len(raw) - 1):
         path.write_bytes(raw[:part])
-        with pytest.raises(InputError, match="not a readable .npz file"):
+        with pytest.raises(InputError, match="not a readable"):
             load_demos(path)
 
 
@@ -241,7 +239,7 @@ def test_missing_files_and_folders(demos, tmp_path):
     save_demos(demos, tmp_path / "hopper.npz")
     with pytest.raises(InputError, match=r"did you mean .*hopper.npz\?"):
         load_demos(tmp_path / "hoper.npz")
-    with pytest.raises(InputError, match="is a folder; name one .npz file in it"):
+    with pytest.raises(InputError, match="is a folder; name one"):
         load_demos(tmp_path)
 
 

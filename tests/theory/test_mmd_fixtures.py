@@ -45,7 +45,9 @@ def test_floor_under_equal_laws():
     def cross(x, y):
         return np.exp(-((x[:, None] - y[None]) ** 2).sum(-1) / 2).mean()
 
-    printed = np.mean([value + cross(*sample) for value, sample in zip(values, samples, strict=True)])
+    printed = np.mean(
+        [value + cross(*sample) for value, sample in zip(values, samples, strict=True)]
+    )
     assert printed == pytest.approx(expected_kernel(2), abs=0.01)
 
 

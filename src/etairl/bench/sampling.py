@@ -32,6 +32,7 @@ _LIMITS = {"geometric:0": 1.3, "geometric:1": 1.3} | dict.fromkeys(
     4.0,
 )
 _METHODS: tuple[Method, ...] = ("two_stage", "exact")
+CASES = len(_LENGTHS) * len(_METHODS) * len(_LIMITS)
 
 
 @dataclass(frozen=True)

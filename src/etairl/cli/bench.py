@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 import tyro
 
-from etairl.bench.sampling import DRAWS, Draw, Products, bench_draws, bench_mmd
-from etairl.cli.console import out, parse, print_json, table, working
+from etairl.bench.sampling import CASES, DRAWS, Draw, Products, bench_draws, bench_mmd
+from etairl.cli.console import out, parse, print_json, table, track, working
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,8 @@ class Config:
 def run(arguments: list[str]) -> int:
     """The command."""
     config = parse(Config, arguments, "bench")
-    draws: list[Draw] = []
-    with working(f"timing {DRAWS:,} index draws, then an MMD²"):
-        draws.extend(bench_draws())
+    draws = list(track(bench_draws(), f"timing {DRAWS:,} index draws", total=CASES))
+    with working("timing an MMD²"):
         products = bench_mmd()
     if config.json:
         print_json({"draws": draws, "mmd": products})

@@ -2,17 +2,21 @@
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any, TypeVar
 
+import rich.progress
 import tyro
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 Config = TypeVar("Config")
+Item = TypeVar("Item")
+_SECONDS_BETWEEN_LINES = 5.0
 
 
 def parse(config: type[Config], arguments: list[str], command: str) -> Config:
@@ -70,6 +74,21 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     for row in rows:
         grid.add_row(*(escape(cell) for cell in row))
     out().print(grid)
+
+
+def track(items: Iterable[Item], what: str, total: int | None = None) -> Iterator[Item]:
+    """Go through `items` with a progress bar: on a terminal; elsewhere a line now and then."""
+    total = len(items) if isinstance(items, Sized) else total
+    console = Console(stderr=True)
+    if console.is_terminal:
+        yield from rich.progress.track(items, what, total, console=console, transient=True)
+        return
+    said = time.monotonic()
+    for number, item in enumerate(items, start=1):
+        yield item
+        if time.monotonic() - said > _SECONDS_BETWEEN_LINES:
+            said = time.monotonic()
+            console.print(f"{what}: {number} of {total}", markup=False)
 
 
 @contextmanager

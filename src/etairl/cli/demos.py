@@ -8,8 +8,8 @@ from typing import Annotated
 
 import tyro
 
-from etairl.cli.console import facts, out, parse, print_json, table, working
-from etairl.demos import Demos, Selection, list_demos, load_demos, save_demos
+from etairl.cli.console import facts, out, parse, print_json, table, track, working
+from etairl.demos import Selection, find_demos, load_demos, save_demos
 from etairl.evaluation.inspection import Inspection, Range, inspect
 from etairl.evaluation.mmd import Floor
 from etairl.types import InputError
@@ -85,14 +85,8 @@ def run(arguments: list[str]) -> int:
 
 def _ls(arguments: list[str]) -> int:
     config = parse(ListConfig, arguments, "demos ls")
-    with working("reading demonstrations"):
-        listed = list_demos(config.folder, _bytes(config.max_gib))
-    rows = [
-        {"source": item.source, "problem": item.problem}
-        if item.demos is None
-        else {"source": item.source} | _row(item.demos)
-        for item in listed
-    ]
+    sources = find_demos(config.folder)
+    rows = [_row(source, _bytes(config.max_gib)) for source in track(sources, "reading")]
     if config.json:
         print_json(rows)
         return 0
@@ -109,10 +103,14 @@ def _ls(arguments: list[str]) -> int:
     return 0
 
 
-def _row(demos: Demos) -> dict[str, object]:
-    t = demos.trajectories
+def _row(source: str, max_bytes: int) -> dict[str, object]:
+    try:
+        t = load_demos(source, max_bytes=max_bytes).trajectories
+    except InputError as error:
+        return {"source": source, "problem": str(error)}
     returns = t.returns
     return {
+        "source": source,
         "episodes": len(t),
         "steps": t.steps,
         "obs": t.obs_dim,

@@ -1,6 +1,6 @@
 """Where demonstrations come from: `file.npz`, `minari:name/dataset-v0`, or a folder of files."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -76,26 +76,11 @@ def save_demos(demos: Demos, target: str | Path, *, overwrite: bool = False) -> 
     write_npz(demos, path)
 
 
-@dataclass(frozen=True)
-class Listed:
-    """One source of demonstrations, and why it cannot be used if it cannot."""
-
-    source: str
-    demos: Demos | None
-    problem: str | None
-
-
-def list_demos(folder: Path, max_bytes: int = MAX_BYTES) -> list[Listed]:
-    """The .npz files of a folder and the local Minari datasets."""
+def find_demos(folder: Path) -> list[str]:
+    """Sources that `load_demos` may read: the .npz files of a folder, and local Minari datasets."""
     from etairl.demos.minari import list_minari
 
     if not folder.is_dir():
         raise InputError(f"no such folder: {folder}")
-    sources = [str(path) for path in sorted(folder.glob("*.npz"))]
-    listed = []
-    for source in sources + [_MINARI + name for name in list_minari()]:
-        try:
-            listed.append(Listed(source, load_demos(source, max_bytes=max_bytes), None))
-        except InputError as error:
-            listed.append(Listed(source, None, str(error)))
-    return listed
+    files = [str(path) for path in sorted(folder.glob("*.npz"))]
+    return files + [_MINARI + name for name in list_minari()]

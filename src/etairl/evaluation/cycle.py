@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from etairl.demos import Standardiser
+from etairl.eta import discounted_sum
 from etairl.types import Trajectories
 
 _COMPONENTS = 8  # principal components of the observations that are followed
@@ -131,8 +132,6 @@ def _find_cycle(
 
 def _surrogate(rng: np.random.Generator, signal: np.ndarray) -> np.ndarray:
     """Noise as smooth as `signal`: an AR(1) per component, its residuals drawn jointly by row."""
-    from scipy.signal import lfilter
-
     before, after = signal[:-1], signal[1:]
     phi = (before * after).sum(axis=0) / np.maximum((before**2).sum(axis=0), 1e-12)
     phi = np.clip(phi, -0.999, 0.999)
@@ -140,8 +139,7 @@ def _surrogate(rng: np.random.Generator, signal: np.ndarray) -> np.ndarray:
     drive = residuals[rng.integers(len(residuals), size=len(signal))]
     # Scale the first row so that the noise starts in its stationary law, not at 0.
     drive[0] /= np.sqrt(1.0 - phi**2)
-    columns = [lfilter([1.0], [1.0, -f], drive[:, c]) for c, f in enumerate(phi)]
-    return np.stack(columns, axis=1)
+    return discounted_sum(drive, phi)
 
 
 def _mixing_time(r: Float[np.ndarray, " lags"]) -> float:

@@ -16,10 +16,12 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from etairl.evaluation.kernel import Bandwidth, Points, Progress, kernel_sums, resolve_bandwidth
+from etairl.evaluation.kernel import Bandwidth, Progress, kernel_sums, resolve_bandwidth
 from etairl.types import InputError
 
-Groups = tuple[Int[np.ndarray, " rows_x"], Int[np.ndarray, " rows_y"]]
+X = Float[np.ndarray, "n dims"]
+Y = Float[np.ndarray, "m dims"]
+Groups = tuple[Int[np.ndarray, " n"], Int[np.ndarray, " m"]]
 
 FOURIER_FROM = 100_000
 """Points on one side from which random Fourier features replace the exact sum."""
@@ -54,9 +56,7 @@ class Floor(NamedTuple):
     splits: int
 
 
-def mmd2(
-    x: Points, y: Points, bandwidth: Bandwidth = "paper", progress: Progress | None = None
-) -> float:
+def mmd2(x: X, y: Y, bandwidth: Bandwidth = "paper", progress: Progress | None = None) -> float:
     r"""Unbiased estimate of $\mathrm{MMD}^2$ between the laws of the rows of `x` and of `y`.
 
     Args:
@@ -73,10 +73,10 @@ def mmd2(
 
 
 def mmd2_weighted(
-    x: Points,
-    a: Float[np.ndarray, " rows_x"],
-    y: Points,
-    b: Float[np.ndarray, " rows_y"],
+    x: X,
+    a: Float[np.ndarray, " n"],
+    y: Y,
+    b: Float[np.ndarray, " m"],
     bandwidth: Bandwidth = "paper",
     progress: Progress | None = None,
 ) -> float:
@@ -99,8 +99,8 @@ def mmd2_weighted(
 
 def mmd2_fourier(
     rng: np.random.Generator,
-    x: Points,
-    y: Points,
+    x: X,
+    y: Y,
     bandwidth: Bandwidth = "paper",
     frequencies: int = 1024,
     progress: Progress | None = None,
@@ -135,8 +135,8 @@ def mmd2_fourier(
 
 def estimate_mmd2(
     rng: np.random.Generator,
-    x: Points,
-    y: Points,
+    x: X,
+    y: Y,
     bandwidth: Bandwidth = "paper",
     progress: Progress | None = None,
 ) -> Estimate:
@@ -148,8 +148,8 @@ def estimate_mmd2(
 
 def permutation_test(
     rng: np.random.Generator,
-    x: Points,
-    y: Points,
+    x: X,
+    y: Y,
     groups: Groups | None = None,
     bandwidth: Bandwidth = "paper",
     permutations: int = 1000,
@@ -179,8 +179,8 @@ def permutation_test(
 
 def bootstrap_interval(
     rng: np.random.Generator,
-    x: Points,
-    y: Points,
+    x: X,
+    y: Y,
     groups: Groups | None = None,
     bandwidth: Bandwidth = "paper",
     level: float = 0.95,
@@ -208,8 +208,8 @@ def bootstrap_interval(
 
 def floor(
     rng: np.random.Generator,
-    x: Points,
-    groups: Int[np.ndarray, " rows"] | None = None,
+    x: X,
+    groups: Int[np.ndarray, " n"] | None = None,
     bandwidth: Bandwidth = "paper",
     splits: int = 200,
     progress: Progress | None = None,

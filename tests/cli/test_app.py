@@ -1,0 +1,241 @@
+"""The program as a user meets it: a real process, real exit codes, real streams."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from etairl.cli.app import COMMANDS, main
+from etairl.demos import save_demos
+
+ETAIRL = Path(sys.executable).with_name("etairl")
+
+
+def etairl(*arguments, **options) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [ETAIRL, *map(str, arguments)], capture_output=True, text=True, timeout=120, **options
+    )
+
+
+@pytest.fixture
+def file(demos, tmp_path, monkeypatch, minari_folder) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "walk.npz"
+    save_demos(demos, path)
+    return path
+
+
+def test_help_lists_the_commands_and_imports_nothing_heavy():
+    done = etairl("--help")
+    assert done.returncode == 0
+    assert all(name in done.stdout for name in COMMANDS)
+    program = (
+        "import sys; from etairl.cli.app import main; main(['--help']);"
+        "heavy = {'numpy', 'scipy', 'matplotlib', 'rich', 'tyro', 'minari'};"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(command):
+    done = etairl(command, "--help")
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"usage: etairl {command}")
+
+
+def test_version_and_no_command():
+    assert etairl("--version").stdout.startswith("etairl 0.")
+    bare = etairl()
+    assert bare.returncode == 2
+    assert "usage: etairl" in bare.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("etaa",), "unknown command 'etaa'; did you mean 'eta'?"),
+        (("xyz",), "choose from demo, eta, demos, bench"),
+        (("eta", "geom:0.9"), "did you mean 'geometric:0.99'?"),
+        (("eta", "geometric:2"), "kappa in [0, 1], got 2"),
+        (("eta", "dirac:0", "--horizon", "0"), "--horizon must lie in [1, 20000], got 0"),
+        (("eta", "dirac:0", "--horizon", "10000000"), "--horizon must lie in [1, 20000]"),
+        (("eta", "dirac:0", "--gamma-irl", "0"), "--gamma-irl must lie in (0, 1], got 0.0"),
+        (("eta", "dirac:9", "--horizon", "5"), "looks further ahead than the longest episode"),
+        (("eta", "dirac:0", "--sampler", "both"), "invalid choice"),
+        (("eta", "dirac:0", "-o", "law.xyz"), "a figure's name ends in .png, .svg, .pdf"),
+        (("eta",), "required"),
+        (("demos", "infos", "x"), "unknown action 'infos'; did you mean 'info'?"),
+        (("demos", "info", "walc.npz"), "did you mean walk.npz?"),
+        (("demos", "info", "."), "is a folder; name one .npz file in it"),
+        (("demos", "info", "walk.npz", "--episodes", "9"), "asked for 9 episodes"),
+        (("demos", "info", "walk.npz", "--every", "0"), "--every must be at least 1"),
+        (("demos", "info", "walk.npz", "--bounds", "1", "-1"), "bounds are crossed"),
+        (("demos", "info", "walk.npz", "--max-gib", "1e-9"), "more than the limit"),
+        (("demos", "info", "minari:none-v0"), "no such local dataset"),
+        (("demos", "import", "walk.npz", "-o", "walk.npz"), "exists already"),
+        (("demos", "export", "walk.npz", "-o", "walk.csv"), "ends in .npz, or to minari:NAME-v0"),
+        (("demos", "ls", "nowhere"), "no such folder: nowhere"),
+        (("bench", "everything"), "invalid choice"),
+    ],
+)
+@pytest.mark.usefixtures("file")
+def test_bad_input_is_one_sentence_and_exit_code_2(arguments, words):
+    done = etairl(*arguments)
+    assert done.returncode == 2
+    assert words in " ".join(done.stderr.replace("│", " ").split())
+    assert "Traceback" not in done.stderr + done.stdout
+    assert done.stdout == ""
+
+
+def test_a_nan_a_bomb_and_a_cut_file(file, demos):
+    raw = file.read_bytes()
+    file.write_bytes(raw[:-100])
+    cut = etairl("demos", "info", file)
+    assert cut.returncode == 2
+    assert cut.stderr.count("\n") == 1
+    assert "was it cut short on its way here?" in cut.stderr
+
+
+def test_eta_json_has_the_promised_keys():
+    done = etairl("eta", "geometric:0.99", "--horizon", 500, "--json")
+    found = json.loads(done.stdout)
+    assert list(found) == [
+        *("eta", "horizon", "gamma_irl", "sampler", "law"),
+        *("tv_from_uniform", "mean_index", "last_quarter", "last_frame_factor"),
+    ]
+    assert found["eta"] == "geometric:0.99"
+    assert found["sampler"] == "two_stage"
+    assert len(found["law"]) == 500
+    assert sum(found["law"]) == pytest.approx(1.0)
+    assert found["tv_from_uniform"] == pytest.approx(0.1761, abs=5e-5)
+    assert found["last_frame_factor"] == pytest.approx(5.199, abs=5e-4)
+
+
+def test_eta_for_people_and_its_figure(tmp_path):
+    for name in ("law.png", "deep/law.svg", "law.pdf"):
+        done = etairl("eta", "poisson:25", "--sampler", "exact", "-o", tmp_path / name)
+        assert done.returncode == 0
+        assert "distance from GAIL" in done.stdout
+    assert (tmp_path / "law.png").read_bytes().startswith(b"\x89PNG")
+    assert b"<svg" in (tmp_path / "deep/law.svg").read_bytes()
+    assert (tmp_path / "law.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_info_reports_everything_and_json_holds_it_too(file):
+    text = etairl("demos", "info", file)
+    assert text.returncode == 0
+    for word in (
+        *("episodes", "length", "return", "action range", "NaN or infinite", "endings"),
+        *("MMD² floor", "standardised", "movement cycle", "suggested η"),
+    ):
+        assert word in text.stdout
+    found = json.loads(etairl("demos", "info", file, "--json").stdout)
+    assert found["episodes"] == 8
+    assert found["cycle"]["length"] == 15
+    assert found["advice"]["eta"] == "poisson:15"
+    assert found["floor_raw"]["size"] == 240
+    assert found["length"] == {"low": 60.0, "mean": 60.0, "high": 60.0, "std": 0.0}
+
+
+def test_none_found_is_an_answer(file):
+    done = etairl("demos", "info", file, "--steps", 10)
+    assert done.returncode == 0
+    assert "none found: the episodes are too short to tell" in done.stdout
+
+
+def test_import_and_export_through_minari(file, demos):
+    done = etairl("demos", "export", file, "-o", "minari:walk-v0")
+    assert done.returncode == 0
+    assert "8 episodes, 480 steps" in done.stdout
+    done = etairl(
+        *("demos", "import", "minari:walk-v0", "-o", "part.npz"),
+        *("--episodes", 4, "--every", 2, "--bounds", -0.2, 0.2),
+    )
+    assert done.returncode == 0
+    assert "outside the bounds and were clipped" in done.stdout
+    with np.load("part.npz", allow_pickle=False) as part:
+        assert part["episode_lengths"].tolist() == [30] * 4
+        assert np.abs(part["actions"]).max() <= np.float32(0.2)
+    listed = json.loads(etairl("demos", "ls", "--json").stdout)
+    assert [row["source"] for row in listed] == ["part.npz", "walk.npz", "minari:walk-v0"]
+    shown = etairl("demos", "ls")
+    assert "part.npz" in shown.stdout
+    assert "120" in shown.stdout
+
+
+def test_ls_explains_what_is_unusable(file):
+    Path("broken.npz").write_bytes(b"PK")
+    done = etairl("demos", "ls")
+    assert done.returncode == 0
+    assert "walk.npz" in done.stdout
+    assert "unusable: broken.npz: not a readable .npz file" in done.stdout
+
+
+def test_demo_runs_twice(tmp_path):
+    for _ in range(2):
+        done = etairl("demo", "-o", tmp_path / "demo")
+        assert done.returncode == 0
+        assert "25 steps, high confidence" in done.stdout
+    assert sorted(os.listdir(tmp_path / "demo")) == ["limit-cycle.npz", "weighting.png"]
+
+
+def test_a_folder_that_cannot_be_written(tmp_path):
+    (tmp_path / "taken").write_text("a file, not a folder")
+    done = etairl("demo", "-o", tmp_path / "taken")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "taken" in done.stderr
+
+
+def test_a_reader_that_leaves_early():
+    command = f"{ETAIRL} eta uniform --horizon 20000 --json | head -n 2"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0
+    assert done.stderr == ""
+
+
+def test_ctrl_c_is_one_word():
+    process = subprocess.Popen(
+        [ETAIRL, "bench"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    busy = Path(f"/proc/{process.pid}/stat")
+    while int(busy.read_text().split()[13]) < 1.5 * os.sysconf("SC_CLK_TCK"):
+        time.sleep(0.1)  # until it has worked for 1.5 s: past its imports, far from its end
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert errors.strip().endswith("etairl: interrupted")
+    assert "Traceback" not in errors
+
+
+def test_a_terminal_gets_a_table_that_fits(file):
+    """In a real terminal of 80 columns no line is wider than the terminal."""
+    controller, terminal = pty.openpty()
+    environment = os.environ | {"COLUMNS": "80", "TERM": "xterm", "NO_COLOR": "1"}
+    subprocess.run(
+        [ETAIRL, "demos", "info", str(file)], stdout=terminal, env=environment, check=True
+    )
+    os.close(terminal)
+    text = os.read(controller, 65536).decode()
+    os.close(controller)
+    assert "movement cycle" in text
+    plain = [
+        line.rstrip() for line in text.replace("\x1b[0m", "").replace("\x1b[1m", "").split("\n")
+    ]
+    assert max(len(line.split("\x1b")[0]) for line in plain) <= 80
+
+
+def test_main_can_be_called_from_python(capsys):
+    assert main(["eta", "dirac:0", "--horizon", "5", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["law"] == pytest.approx([0.2] * 5)
