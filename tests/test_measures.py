@@ -1,10 +1,8 @@
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from etairl.eta import Dirac, Geometric, Poisson, Uniform, parse_eta
-from etairl.measures import FutureSampler, _Alias, _Inverse, mu, rho, shares_of_tenths
+from etairl.measures import FutureSampler, mu, rho, shares_of_tenths
 from etairl.types import InputError, Sampler
 
 OFFSETS = np.array([10, 30, 31, 80])
@@ -75,33 +73,12 @@ def test_large_collections_use_a_fresh_uniform(rng):
     assert abs((rows // 1000).mean() - 49_999.5) < 4 * 28_868 / np.sqrt(200_000)
 
 
-@settings(max_examples=200, deadline=None)
-@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=40).filter(lambda m: sum(m) > 1e-3))
-@example([0.0, 2.0, 1.0, 0.0, 277870.0, 277871.0])  # deficits that meet a surplus exactly
-@example([824509.734375])
-def test_alias_tables_hold_the_masses_exactly(masses):
-    mass = np.array(masses)
-    table = _Alias(mass)
-    cells = len(mass)
-    held = table.keep.copy()
-    np.add.at(held, table.cell[cells:], 1.0 - table.keep)
-    assert held / cells == pytest.approx(mass / mass.sum(), abs=1e-9)
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.lists(st.floats(-800, 50), min_size=1, max_size=60), st.integers(0, 2**32))
-def test_guided_inversion_is_a_binary_search(logs, seed):
-    log_mass = np.array(logs)
-    rng = np.random.default_rng(seed)
-    u = rng.random(500)
-    cells = rng.integers(1, len(logs) + 1, 500)
-    found = _Inverse(log_mass).find(u, cells)
-    cumulative = np.logaddexp.accumulate(log_mass)
-    target = np.log(u) + cumulative[cells - 1]
-    expected = np.minimum(np.searchsorted(cumulative, target, side="right"), cells - 1)
-    assert found.tolist() == expected.tolist()
-
-
 def test_tenths_share_a_step_between_them():
     assert shares_of_tenths(np.array([1.0])) == pytest.approx(np.full(10, 0.1))
     assert shares_of_tenths(rho().law(25)) == pytest.approx(np.full(10, 0.1))
+
+
+def test_nothing_to_draw_from(rng):
+    for offsets in (np.array([0]), np.array([0, 3, 3])):
+        with pytest.raises(InputError, match="nothing to draw from"):
+            rho().rows(rng, offsets, 5)

@@ -15,8 +15,9 @@ from functools import lru_cache
 from typing import Literal, get_args
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float, Int
 
+from etairl.draws import Alias, Block, Inverse, split
 from etairl.eta import (
     Dirac,
     Eta,
@@ -31,7 +32,6 @@ from etairl.types import FutureBatch, InputError, Trajectories, ragged_rows
 Method = Literal["two_stage", "exact"]
 Choice = Literal["by_weight", "uniform"]
 Law = Float[np.ndarray, " horizon"]
-Block = Shaped[np.ndarray, " block"]
 
 _BLOCK = 8192  # draws per pass: its temporaries stay in the cache, twice as fast as one long pass
 _SPARE = 2.0**33  # one 53-bit uniform serves all stages while 20 bits are left for the last one
@@ -167,21 +167,23 @@ class _Plan:
     length: int | None  # the common length, where there is one
     longest: int
     first_lag: int  # the smallest k with eta(k) > 0
-    weighted: "_Alias | None"  # which episode, where not all count alike
+    weighted: "Alias | None"  # which episode, where not all count alike
     reuse: bool  # whether what is left of the first uniform is good enough for the lag
 
     @staticmethod
     def of(sampler: FutureSampler, offsets: np.ndarray) -> "_Plan":
         lengths = np.diff(offsets)
+        if len(lengths) == 0 or lengths.min() < 1:
+            raise InputError("there is nothing to draw from: no episodes, or an empty one")
         longest = int(lengths.max())
         first_lag = _first_lag(sampler.eta, longest)
         equal = bool(lengths.min() == longest)
         weighted = None
         if sampler.choice == "by_weight" and not equal:
             weights = np.cumsum(_time_weights(sampler.eta, sampler.gamma_irl, longest))
-            weighted = _Alias(weights[lengths - 1])
+            weighted = Alias(weights[lengths - 1])
         elif (lengths <= first_lag).any():
-            weighted = _Alias((lengths > first_lag).astype(np.float64))
+            weighted = Alias((lengths > first_lag).astype(np.float64))
         return _Plan(
             sampler=sampler,
             first_rows=offsets[:-1].astype(np.float64),
@@ -207,7 +209,7 @@ class _Plan:
         # For a Dirac mass the two methods are one law, and the staged draw is the faster one.
         return self.sampler.method == "two_stage" or isinstance(self.sampler.eta, Dirac)
 
-    def row_table(self) -> "_Alias | None":
+    def row_table(self) -> "Alias | None":
         """The law of all rows at once, where lengths differ and it has a closed form."""
         eta, gamma = self.sampler.eta, self.sampler.gamma_irl
         flat = isinstance(eta, Uniform) and gamma == 1.0
@@ -225,7 +227,7 @@ class _Plan:
             law = (harmonic[length] - harmonic[length - 1 - time]) / length
         if self.sampler.choice == "by_weight":
             law *= np.repeat(episodes, lengths)
-        return _Alias(law)
+        return Alias(law)
 
     def draw(self, rng: np.random.Generator, n: int) -> tuple[Block, Block]:
         """Row of the first step of the chosen episode, and time n in it."""
@@ -250,7 +252,7 @@ class _Plan:
             lag = _law_of_past(eta, gamma, self.longest).find(rng.random(n), time + 1)
             return first, time - lag, time
         if gamma == 1.0:
-            t, u = _split(u, length - self.first_lag)
+            t, u = split(u, length - self.first_lag)
         else:
             t = _law_of_start(gamma, self.longest).find(u, length - self.first_lag)
             u = rng.random(n)
@@ -266,97 +268,11 @@ class _Plan:
         if self.weighted is not None:
             episode, u = self.weighted.find_with_rest(u)
         else:
-            episode, u = _split(u, len(self.lengths))
+            episode, u = split(u, len(self.lengths))
             if self.length is not None:
                 return self.first_rows[0] + episode * self.length, self.length, u
             episode = episode.astype(np.intp)
         return self.first_rows[episode], self.lengths[episode], u
-
-
-def _split(u: Block, cells: Block | int) -> tuple[Block, Block]:
-    """A uniform cell out of `cells`, and the fraction left over: a uniform again, independent."""
-    u = u * cells
-    cell = np.floor(u)
-    u -= cell
-    return cell, u
-
-
-class _Alias:
-    """Draws from a table of masses in O(1): Walker's alias method, set up in array passes.
-
-    Scale the masses to average 1. Cells below 1 (light) are filled up by cells above (heavy),
-    both taken in order, so cumulative deficits and surpluses tell who fills whom.
-    """
-
-    def __init__(self, mass: Float[np.ndarray, " cells"]):
-        share = mass * (len(mass) / mass.sum())
-        below = share < 1.0
-        below[np.argmax(share)] = False  # rounding may put even the heaviest below the average
-        light, heavy = np.flatnonzero(below), np.flatnonzero(~below)
-        deficit, surplus = np.cumsum(1.0 - share[light]), np.cumsum(share[heavy] - 1.0)
-        keep, other = np.ones(len(mass)), np.arange(len(mass))
-        if len(light):
-            filled = np.concatenate([[0.0], deficit[:-1]])
-            filler = np.searchsorted(surplus, filled, side="left")
-            keep[light] = share[light]
-            other[light] = heavy[np.minimum(filler, len(heavy) - 1)]
-            # A heavy cell that gave too much is filled up by the next heavy one.
-            last = np.searchsorted(deficit, surplus[:-1], side="right")
-            given = deficit[np.minimum(last, len(light) - 1)]
-            keep[heavy[:-1]] = np.clip(1.0 + surplus[:-1] - given, 0.0, 1.0)
-            other[heavy[:-1]] = heavy[1:]
-        self.keep = keep
-        self.shift = (other - np.arange(len(mass))).astype(np.float64)
-        # Second half: the cells that fill up. What is left of u starts at `begin`, is `width` long.
-        self.cell = np.concatenate([np.arange(len(mass)), other])
-        self.begin = np.concatenate([np.zeros(len(mass)), keep])
-        width = np.concatenate([keep, 1.0 - keep])
-        self.stretch = 1.0 / np.maximum(width, 2.0**-53)
-
-    def find(self, u: Block) -> Block:
-        """The cell at the uniform `u`, as a float."""
-        cell, u = _split(u, len(self.keep))
-        index = cell.astype(np.intp)
-        cell += self.shift[index] * (u >= self.keep[index])
-        return cell
-
-    def find_with_rest(self, u: Block) -> tuple[Int[np.ndarray, " block"], Block]:
-        """The cell at the uniform `u`, and what is left of `u`: a uniform again."""
-        cell, u = _split(u, len(self.keep))
-        index = cell.astype(np.intp)
-        index += len(self.keep) * (u >= self.keep[index])
-        rest = (u - self.begin[index]) * self.stretch[index]
-        return self.cell[index], np.minimum(rest, 1.0 - 2.0**-53)
-
-
-class _Inverse:
-    """Draws from the first cells of a table, however many, in O(1): inversion with a guide.
-
-    All in logarithms: the first cells may hold next to nothing (Poisson 900, 10 steps left).
-    """
-
-    def __init__(self, log_mass: Float[np.ndarray, " cells"]):
-        self.log_cumulative = np.logaddexp.accumulate(log_mass)
-        self.low = self.log_cumulative[np.isfinite(self.log_cumulative)][0] - 1.0
-        # Bucket b of the guide holds the first cell that a target in the bucket can fall into.
-        # The margin keeps rounding from pointing past it; `find` only walks forward.
-        buckets = 8 * len(log_mass)
-        self.scale = (buckets - 1) / (self.log_cumulative[-1] - self.low)
-        edges = self.low + (np.arange(buckets) - 1e-6) / self.scale
-        self.guide = np.searchsorted(self.log_cumulative, edges, side="right")
-
-    def find(self, u: Block, cells: Block | int) -> Block:
-        """The cell at quantile `u` of the first `cells` cells; `cells` may differ per draw."""
-        last = cells - 1 if isinstance(cells, int) else (cells - 1).astype(np.intp)
-        target = np.log(np.maximum(u, 2.0**-60))
-        target += self.log_cumulative[last]
-        np.maximum(target, self.low, out=target)
-        cell = self.guide[((target - self.low) * self.scale).astype(np.intp)]
-        cell += self.log_cumulative[cell] <= target
-        late = np.flatnonzero(self.log_cumulative[cell] <= target)
-        if len(late):
-            cell[late] = np.searchsorted(self.log_cumulative, target[late], side="right")
-        return np.minimum(cell, last)
 
 
 def _first_lag(eta: Eta, longest: int) -> int:
@@ -389,27 +305,27 @@ def _two_stage_law(eta: Eta, gamma: float, horizon: int) -> Law:
 
 
 @lru_cache(maxsize=64)
-def _law_of_index(sampler: FutureSampler, length: int) -> _Alias:
-    return _Alias(sampler.law(length))
+def _law_of_index(sampler: FutureSampler, length: int) -> Alias:
+    return Alias(sampler.law(length))
 
 
 @lru_cache(maxsize=64)
-def _law_of_time(eta: Eta, gamma: float, longest: int) -> _Inverse:
+def _law_of_time(eta: Eta, gamma: float, longest: int) -> Inverse:
     with np.errstate(divide="ignore"):
-        return _Inverse(np.log(_time_weights(eta, gamma, longest)))
+        return Inverse(np.log(_time_weights(eta, gamma, longest)))
 
 
 @lru_cache(maxsize=64)
-def _law_of_start(gamma: float, longest: int) -> _Inverse:
-    return _Inverse(Geometric(gamma).log_pmf(longest))
+def _law_of_start(gamma: float, longest: int) -> Inverse:
+    return Inverse(Geometric(gamma).log_pmf(longest))
 
 
 @lru_cache(maxsize=64)
-def _law_of_lag(eta: Eta, longest: int) -> _Inverse:
-    return _Inverse(eta.log_pmf(longest))
+def _law_of_lag(eta: Eta, longest: int) -> Inverse:
+    return Inverse(eta.log_pmf(longest))
 
 
 @lru_cache(maxsize=64)
-def _law_of_past(eta: Eta, gamma: float, longest: int) -> _Inverse:
+def _law_of_past(eta: Eta, gamma: float, longest: int) -> Inverse:
     r"""The lag given where it leads: $P(k \mid n) \propto \eta(k)\gamma^{n-k}$ for $k \le n$."""
-    return _Inverse(eta.log_pmf(longest) - np.arange(longest) * np.log(gamma))
+    return Inverse(eta.log_pmf(longest) - np.arange(longest) * np.log(gamma))

@@ -1,0 +1,144 @@
+"""What the documentation says is run, and compared with what it shows."""
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from etairl.cli.app import main
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    """Language and content of the fenced blocks of a page, in order."""
+    return BLOCK.findall(page.read_text())
+
+
+def with_language(language: str) -> list:
+    return [
+        pytest.param(page, id=str(page.relative_to(ROOT)))
+        for page in PAGES
+        if any(name == language for name, _ in blocks(page))
+    ]
+
+
+def assert_shown(shown: str, printed: str) -> None:
+    """Every shown line was printed, in this order. Spaces do not matter, last digits neither."""
+    rest = iter(printed.splitlines())
+    for line in shown.splitlines():
+        if line.strip() not in ("", "…"):
+            assert any(alike(line, other) for other in rest), f"not printed: {line}\n\n{printed}"
+
+
+def alike(shown: str, printed: str) -> bool:
+    if NUMBER.sub("#", shown).split() != NUMBER.sub("#", printed).split():
+        return False
+    pairs = zip(NUMBER.findall(shown), NUMBER.findall(printed), strict=True)
+    return all(a == b or float(a) == pytest.approx(float(b), rel=0.02) for a, b in pairs)
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "same"),
+    [
+        ("mean  3.10 of 5", "mean 3.11 of 5  ", True),
+        ("mean 3.1 of 5", "mean 3.9 of 5", False),
+        ("mean 3.1", "median 3.1", False),
+        ("-2.85e-04, below", "-2.86e-04, below", True),
+    ],
+)
+def test_lines_are_compared_with_a_tolerance_for_rounding(shown: str, printed: str, same: bool):
+    assert alike(shown, printed) is same
+
+
+@pytest.mark.parametrize("page", with_language("python"))
+def test_python_blocks(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Blocks of a page share their names; a `text` block after one is what it prints."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "minari"))
+    names: dict[str, object] = {"__name__": "__main__"}
+    printed = None
+    for language, content in blocks(page):
+        if language == "python":
+            with contextlib.redirect_stdout(io.StringIO()) as stream:
+                exec(compile(content, str(page), "exec"), names)
+            printed = stream.getvalue()
+        elif language == "text" and printed is not None:
+            assert_shown(content, printed)
+            printed = None
+
+
+@pytest.mark.parametrize("page", with_language("console"))
+def test_console_blocks(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The commands of a page are run one after the other in one folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "minari"))
+    commands = re.split(
+        r"^\$ ",
+        "".join(text for language, text in blocks(page) if language == "console"),
+        flags=re.M,
+    )[1:]
+    code = None
+    for i, command in enumerate(commands):
+        line, _, shown = command.partition("\n")
+        if line == "echo $?":
+            assert shown.strip() == str(code), f"exit code of {commands[i - 1]}"
+            continue
+        code, printed = run_etairl(shlex.split(line))
+        asked = i + 1 < len(commands) and commands[i + 1].startswith("echo $?")
+        assert code == 0 or asked, f"{line} ended with {code}\n{printed}"
+        if "bench" not in line:
+            assert_shown(shown, printed)
+
+
+def run_etairl(words: list[str]) -> tuple[int, str]:
+    assert words[0] == "etairl", f"only etairl is run here, not {words[0]}"
+    if words[1] == "bench":  # its figures belong to a machine; tests/test_bench.py has the rest
+        words = [*words, "--help"]
+    stream = io.StringIO()
+    with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
+        try:
+            code = main(words[1:])
+        except SystemExit as stop:  # how the option parser ends
+            code = int(stop.code or 0)
+    return code, stream.getvalue()
+
+
+@pytest.mark.parametrize("page", ["paper-map.md", "errata.md", "notation.md"])
+def test_named_modules_and_tests_exist(page: str):
+    """A test that is named exists; so does a module, unless its line says planned."""
+    for number, line in enumerate((ROOT / "docs" / page).read_text().splitlines(), 1):
+        for test in re.findall(r"tests/[\w/]+\.py", line):
+            assert (ROOT / test).is_file(), f"{page}:{number} names {test}"
+        if "planned" not in line:
+            for module in re.findall(r"`(etairl(?:\.\w+)+)`", line):
+                assert find_spec(module) is not None, f"{page}:{number} names {module}"
+
+
+def test_links_of_the_readme_lead_somewhere():
+    text = (ROOT / "README.md").read_text()
+    for target in re.findall(r"\]\(([^)#:]+)\)", text):
+        assert (ROOT / target).exists(), target
+
+
+def test_the_site_builds_without_a_warning(tmp_path: Path):
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(tmp_path)],
+        cwd=ROOT,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "index.html").is_file()

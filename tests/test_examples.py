@@ -1,0 +1,63 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+# What each example must print; the words that a reader is promised.
+EXPECTED = {
+    "01_weightings.py": ("geometric:0     two_stage      0.00%", "36.72%", "drawn into"),
+    "02_sample_futures.py": ("rho, gamma 1 (GAIL)", "mu, geometric:0.99, exact", "steps apart"),
+    "03_is_it_the_expert.py": (
+        "the expert again",
+        "cannot be told from the expert",
+        "not the expert",
+    ),
+    "04_your_own_demonstrations.py": ("6 episodes, 810 steps", "same pairs: True"),
+}
+
+
+def run(name: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-W", "error", str(EXAMPLES / name), *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_every_example_is_listed_here():
+    assert sorted(path.name for path in EXAMPLES.glob("*.py")) == sorted(EXPECTED)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_example_runs_without_arguments(name: str, tmp_path: Path):
+    done = run(name, tmp_path)
+    assert done.returncode == 0, done.stderr
+    for words in EXPECTED[name]:
+        assert words in done.stdout
+    assert not list(tmp_path.iterdir()), "an example must not write where it is run"
+
+
+def test_the_noisy_and_the_fast_are_told_from_the_expert(tmp_path: Path):
+    lines = run("03_is_it_the_expert.py", tmp_path).stdout.splitlines()
+    verdicts = {line[:22].strip(): line.endswith("not the expert") for line in lines[3:]}
+    assert verdicts == {
+        "the expert again": False,
+        "twice the noise": True,
+        "five times the noise": True,
+        "20 steps a turn": True,
+    }
+
+
+def test_the_figure_goes_where_it_is_asked_to(tmp_path: Path):
+    done = run("01_weightings.py", tmp_path, "figure.png")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_examples_stay_short(name: str):
+    assert len((EXAMPLES / name).read_text().splitlines()) < 60
