@@ -31,7 +31,7 @@ def p_value(sampler: FutureSampler, frames: np.ndarray, horizon: int) -> float:
 def main() -> None:
     """One line per measure; then pairs of a state and its own future."""
     rng = np.random.default_rng(0)
-    demos = limit_cycle(rng, episodes=20, length=200, period=25)
+    demos = limit_cycle(rng, episodes=20, length=200, period=25.0)
     t = demos.trajectories
     print(f"{'measure':<32}{'mean frame':>11}{'by the law':>12}{'chi-square p':>14}")
     for name, sampler in SAMPLERS.items():

@@ -2,28 +2,23 @@
 
 import numpy as np
 
-from etairl.demos import Demos, limit_cycle
+from etairl.demos import limit_cycle
 from etairl.evaluation.mmd import floor, mmd2, permutation_test
-
-
-def episode_numbers(demos: Demos) -> np.ndarray:
-    """Episode number of each step."""
-    return np.repeat(np.arange(len(demos.trajectories)), demos.trajectories.lengths)
 
 
 def main() -> None:
     """Four candidates: the expert once more, two with more noise, one that turns faster."""
-    expert = limit_cycle(np.random.default_rng(0), episodes=40, period=25, noise=0.02)
+    expert = limit_cycle(np.random.default_rng(0), episodes=40, period=25.0, noise=0.02)
     candidates = {
-        "the expert again": limit_cycle(np.random.default_rng(1), period=25, noise=0.02),
-        "twice the noise": limit_cycle(np.random.default_rng(2), period=25, noise=0.04),
-        "five times the noise": limit_cycle(np.random.default_rng(3), period=25, noise=0.1),
-        "20 steps a turn": limit_cycle(np.random.default_rng(4), period=20, noise=0.02),
+        "the expert again": limit_cycle(np.random.default_rng(1), period=25.0, noise=0.02),
+        "twice the noise": limit_cycle(np.random.default_rng(2), period=25.0, noise=0.04),
+        "five times the noise": limit_cycle(np.random.default_rng(3), period=25.0, noise=0.1),
+        "20 steps a turn": limit_cycle(np.random.default_rng(4), period=20.0, noise=0.02),
     }
     standardise = expert.standardiser  # the expert's units, for everybody
-    pairs, numbers = standardise(expert.trajectories.pairs()), episode_numbers(expert)
+    pairs, numbers = standardise(expert.trajectories.pairs()), expert.trajectories.episode_numbers
     rng = np.random.default_rng(0)
-    # Halves of 40 episodes have 20 each, like the candidates: a floor holds for its size only.
+    # Halves of 40 episodes have 20 each, like the candidates: a floor belongs to its size.
     own = floor(rng, pairs, numbers)
     half = numbers < 20
     x = pairs[half]
@@ -31,9 +26,10 @@ def main() -> None:
     print(f"{'candidate':<22}{'MMD²':>9}{'p-value':>9}  verdict")
     for name, demos in candidates.items():
         y = standardise(demos.trajectories.pairs())
-        p = permutation_test(rng, x, y, (numbers[half], episode_numbers(demos)))
+        groups = (numbers[half], demos.trajectories.episode_numbers)
+        p = permutation_test(rng, x, y, groups)
         verdict = "not the expert" if p < 0.05 else "cannot be told from the expert"
-        print(f"{name:<22}{mmd2(x, y):>9.5f}{p:>9.3f}  {verdict}")
+        print(f"{name:<22}{mmd2(x, y, groups):>9.5f}{p:>9.3f}  {verdict}")
 
 
 if __name__ == "__main__":

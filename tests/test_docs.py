@@ -9,10 +9,13 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from etairl.cli.app import main
+from etairl.eta import parse_eta
+from etairl.measures import FutureSampler, Method, summarise_law
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -112,6 +115,30 @@ def run_etairl(words: list[str]) -> tuple[int, str]:
         except SystemExit as stop:  # how the option parser ends
             code = int(stop.code or 0)
     return code, stream.getvalue()
+
+
+def distance_and_last_frame(spec: str, method: Method) -> tuple[float, float]:
+    facts = summarise_law(FutureSampler(parse_eta(spec), method=method).law(500))
+    return 100 * facts["tv_from_uniform"], facts["last_frame_factor"]
+
+
+def test_table_of_weightings():
+    row = re.compile(r"^\| `(\S+)` \| ([\d.]+) % \| ([\d.]+) % \| ([\d.]+) \| ([\d.]+) \|$", re.M)
+    rows = row.findall((ROOT / "docs/concepts/eta.md").read_text())
+    assert len(rows) == 12
+    for spec, *shown in rows:
+        two_stage, exact = (distance_and_last_frame(spec, m) for m in get_args(Method))
+        found = (two_stage[0], exact[0], two_stage[1], exact[1])
+        assert [float(x) for x in shown] == pytest.approx(found, abs=0.00501), spec
+
+
+@pytest.mark.parametrize("method", get_args(Method))
+def test_table_of_kappas_in_the_readme(method: Method):
+    text = (ROOT / "README.md").read_text()
+    kappas = re.findall(r"[\d.]+", re.search(r"^\| κ \|(.*)$", text, re.M)[1])
+    shown = re.findall(r"([\d.]+) %", re.search(rf"^\| `{method}`, (.*)$", text, re.M)[1])
+    found = [distance_and_last_frame(f"geometric:{kappa}", method)[0] for kappa in kappas]
+    assert [float(x) for x in shown] == pytest.approx(found, abs=0.00501)
 
 
 @pytest.mark.parametrize("page", ["paper-map.md", "errata.md", "notation.md"])

@@ -4,17 +4,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from etairl.demos import Demos, load_demos, save_demos
+    from etairl.demos import Demos, Selection, load_demos, save_demos
     from etairl.eta import parse_eta
     from etairl.evaluation.inspection import inspect
     from etairl.evaluation.mmd import mmd2
     from etairl.measures import FutureSampler
-    from etairl.types import InputError, Trajectories
+    from etairl.types import InputError, Spec, Trajectories
 
 __all__ = [
     "Demos",
     "FutureSampler",
     "InputError",
+    "Selection",
+    "Spec",
     "Trajectories",
     "inspect",
     "load_demos",
@@ -28,6 +30,8 @@ _HOMES = {
     "Demos": "etairl.demos",
     "FutureSampler": "etairl.measures",
     "InputError": "etairl.types",
+    "Selection": "etairl.demos",
+    "Spec": "etairl.types",
     "Trajectories": "etairl.types",
     "inspect": "etairl.evaluation.inspection",
     "load_demos": "etairl.demos",

@@ -102,6 +102,11 @@ class Trajectories:
         return self.offsets[1:] - 1
 
     @property
+    def episode_numbers(self) -> Int[np.ndarray, " steps"]:
+        """Number of the episode that each step belongs to."""
+        return np.repeat(np.arange(len(self)), self.lengths)
+
+    @property
     def returns(self) -> Float[np.ndarray, " episodes"] | None:
         """Sum of the rewards of each episode, in double precision."""
         if self.rewards is None:

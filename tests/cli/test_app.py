@@ -77,7 +77,7 @@ def test_version_and_no_command():
         (("demos", "info", "walc.npz"), "did you mean walk.npz?"),
         (("demos", "info", "."), "is a folder; name one .npz file in it"),
         (("demos", "info", "walk.npz", "--episodes", "9"), "asked for 9 episodes"),
-        (("demos", "info", "walk.npz", "--every", "0"), "--every must be at least 1"),
+        (("demos", "info", "walk.npz", "--every", "0"), "every must be at least 1"),
         (("demos", "info", "walk.npz", "--bounds", "1", "-1"), "bounds are crossed"),
         (("demos", "info", "walk.npz", "--max-gib", "1e-9"), "more than the limit"),
         (("demos", "info", "minari:none-v0"), "no such local dataset"),

@@ -62,7 +62,7 @@ def test_selections_combine_in_order():
 def test_selecting_more_than_there_is():
     with pytest.raises(InputError, match="asked for 4 episodes, but there are only 3"):
         Selection(episodes=4)(ragged())
-    with pytest.raises(InputError, match="--every must be at least 1, got 0"):
+    with pytest.raises(InputError, match="every must be at least 1, got 0"):
         Selection(every=0)
 
 

@@ -33,7 +33,34 @@ def brute_mmd2(x, y, bandwidth):
 def test_unbiased_estimate_is_the_brute_force_sum(rng, bandwidth):
     x, y = rng.normal(size=(57, 3)), rng.normal(0.3, 1.2, size=(81, 3))
     expected = brute_mmd2(x, y, 3.0 if bandwidth == "paper" else bandwidth)
-    assert mmd2(x, y, bandwidth) == pytest.approx(expected, rel=1e-10)
+    assert mmd2(x, y, bandwidth=bandwidth) == pytest.approx(expected, rel=1e-10)
+
+
+def test_groups_leave_out_pairs_of_one_episode(rng):
+    x, y = rng.normal(size=(24, 2)), rng.normal(0.2, 1.0, size=(30, 2))
+    gx, gy = np.repeat([3, 5, 9], [10, 2, 12]), np.repeat([0, 1], 15)
+
+    def mean(a, b, pairs):
+        return np.exp(-((a[:, None] - b[None]) ** 2).sum(-1) / 2)[pairs].mean()
+
+    expected = (
+        mean(x, x, gx[:, None] != gx[None])
+        + mean(y, y, gy[:, None] != gy[None])
+        - 2 * mean(x, y, np.ones((24, 30), dtype=bool))
+    )
+    assert mmd2(x, y, (gx, gy)) == pytest.approx(expected, rel=1e-10)
+
+
+def test_dependent_steps_bias_only_the_estimate_without_groups():
+    """60 pairs of samples from one law of episodes: mean 0 within 4 standard errors."""
+    plain, grouped = [], []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        (x, gx), (y, gy) = episodes(rng, 8, 1.0), episodes(rng, 8, 1.0)
+        plain.append(mmd2(x, y))
+        grouped.append(mmd2(x, y, (gx, gy)))
+    assert abs(np.mean(grouped)) < 4 * np.std(grouped, ddof=1) / np.sqrt(60)
+    assert np.mean(plain) > 10 * np.std(plain, ddof=1) / np.sqrt(60)
 
 
 def test_weights_are_like_repeating_points(rng):
@@ -118,6 +145,19 @@ def test_bootstrap_covers_the_truth():
     assert 46 <= covered <= 60
 
 
+def test_intervals_by_episode_cover_zero_under_equal_laws():
+    """Same demonstrator twice, 20 times: the 95 % interval holds the estimate, and mostly 0."""
+    holds_estimate = holds_zero = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        (x, gx), (y, gy) = episodes(rng, 20, 1.0), episodes(rng, 20, 1.0)
+        low, high, _ = bootstrap_interval(rng, x, y, (gx, gy), resamples=200)
+        holds_estimate += low <= mmd2(x, y, (gx, gy)) <= high
+        holds_zero += low <= 0.0 <= high
+    assert holds_estimate == 20
+    assert holds_zero >= 14
+
+
 def test_floor_is_near_zero_and_below_a_real_difference(rng):
     x, gx = episodes(rng, 20, 1.0)
     y, gy = episodes(rng, 20, 1.0)
@@ -125,8 +165,9 @@ def test_floor_is_near_zero_and_below_a_real_difference(rng):
     assert found.size == 400
     assert found.splits == 200
     assert found.mean < found.high
-    assert mmd2(x, y + 2.0) > 2 * found.high
-    assert (gx == gy).all()
+    assert abs(found.mean) < found.high
+    assert mmd2(x, y + 2.0, (gx, gy)) > 3 * found.high
+    assert mmd2(x, y, (gx, gy)) < found.high
 
 
 def test_floor_without_groups(rng):
@@ -158,7 +199,7 @@ def test_same_seed_same_numbers(rng):
         ),
         (
             lambda x: bootstrap_interval(np.random.default_rng(0), x, x, (np.zeros(6, int),) * 2),
-            "at least 2 episodes on each side, got 1",
+            "with groups, x needs at least 2 episodes",
         ),
     ],
 )

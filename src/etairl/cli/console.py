@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import rich.progress
 import tyro
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
@@ -54,6 +54,17 @@ def _plain(value: Any) -> Any:
     return value
 
 
+def _print(what: RenderableType) -> None:
+    console = out()
+    if console.is_terminal:
+        console.print(what)
+        return
+    # Columns are padded to the width of the page; a file has no use for that.
+    with console.capture() as captured:
+        console.print(what)
+    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
 def facts(title: str, rows: Iterable[tuple[str, str]]) -> None:
     """A title, and one fact per line."""
     table = Table.grid(padding=(0, 2))
@@ -61,9 +72,8 @@ def facts(title: str, rows: Iterable[tuple[str, str]]) -> None:
     table.add_column()
     for name, value in rows:
         table.add_row(escape(name), escape(value))
-    console = out()
-    console.print(f"[bold]{escape(title)}[/bold]")
-    console.print(table)
+    _print(f"[bold]{escape(title)}[/bold]")
+    _print(table)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -73,7 +83,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         grid.add_column(column, justify="left" if index == 0 else "right", no_wrap=True)
     for row in rows:
         grid.add_row(*(escape(cell) for cell in row))
-    out().print(grid)
+    _print(grid)
 
 
 def track(items: Iterable[Item], what: str, total: int | None = None) -> Iterator[Item]:

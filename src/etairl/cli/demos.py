@@ -192,8 +192,8 @@ def _floor(floor: Floor | None) -> str:
     if floor is None:
         return "unknown: it takes 4 episodes to split them"
     return (
-        f"{floor.mean:.2e}, 95 % below {floor.high:.2e} "
-        f"({floor.size} against {floor.size} state-action pairs, {floor.splits} splits by episode)"
+        f"95 % below {floor.high:.2e} "
+        f"(halves of {2 * floor.size} state-action pairs, {floor.splits} splits by episode)"
     )
 
 

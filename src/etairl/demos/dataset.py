@@ -104,7 +104,7 @@ class Selection:
         for name in ("episodes", "steps", "every"):
             value = getattr(self, name)
             if value is not None and value < 1:
-                raise InputError(f"--{name} must be at least 1, got {value}")
+                raise InputError(f"{name} must be at least 1, got {value}")
 
     def __call__(self, trajectories: Trajectories) -> Trajectories:
         """The selected part."""

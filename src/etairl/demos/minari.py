@@ -102,8 +102,9 @@ def _check_sizes(dataset_id: str, path: Path, max_bytes: int) -> None:
         raise InputError(f"minari:{dataset_id}: its data cannot be read ({error})") from None
     if total > max_bytes:
         raise InputError(
-            f"minari:{dataset_id}: its arrays declare {total / 2**30:.1f} GiB, more than the limit "
-            f"of {max_bytes / 2**30:.1f} GiB; raise the limit (--max-gib) if you trust it"
+            f"minari:{dataset_id}: its arrays declare {total / 2**30:.1f} GiB, more than the "
+            f"limit of {max_bytes / 2**30:.1f} GiB; "
+            "raise the limit (max_bytes, --max-gib) if you trust it"
         )
 
 

@@ -6,7 +6,6 @@ against the others, and against a limit, before anything is read into memory.
 
 import math
 import os
-import tempfile
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -131,7 +130,7 @@ def _check_headers(headers: dict[str, _Header], max_bytes: int) -> None:
     if total > max_bytes:
         raise InputError(
             f"its arrays declare {total / 2**30:.1f} GiB, more than the limit of "
-            f"{max_bytes / 2**30:.1f} GiB; raise the limit (--max-gib) if you trust the file"
+            f"{max_bytes / 2**30:.1f} GiB; raise the limit (max_bytes, --max-gib) if you trust it"
         )
     for name, header in headers.items():
         kinds = _KINDS.get(name, "f")
@@ -224,13 +223,13 @@ def write_npz(demos: Demos, path: Path) -> None:
     }
     known = {name: array for name, array in arrays.items() if array is not None}
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with beside.open("wb") as stream:
             np.savez_compressed(stream, allow_pickle=False, **known)
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(beside, path)
     except BaseException:
-        Path(beside).unlink(missing_ok=True)
+        beside.unlink(missing_ok=True)
         raise

@@ -120,7 +120,7 @@ def _floors(rng: np.random.Generator, demos: Demos) -> tuple[Floor | None, Floor
         return None, None
     # Evenly spread steps, each once: repeated points would bias the MMD upwards.
     rows = np.unique(np.linspace(0, t.steps - 1, min(t.steps, _FLOOR_POINTS)).astype(np.int64))
-    groups = np.repeat(np.arange(len(t)), t.lengths)[rows]
+    groups = t.episode_numbers[rows]
     pairs = t.pairs()
     raw = floor(rng, pairs[rows], groups)
     return raw, floor(rng, demos.standardiser(pairs)[rows], groups)

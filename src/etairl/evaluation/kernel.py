@@ -13,7 +13,7 @@ Bandwidth = float | Literal["paper", "median"]
 Progress = Callable[[float], None]
 
 _BLOCK = 1024  # rows and columns at a time: 4 MB of kernel values in single precision
-_SMALL = 2**22  # pairs below which double precision costs nothing worth saving
+_SMALL = 2**27  # pairs (11,585 points) below which double precision takes a fraction of a second
 _MAX_NORM = 256.0  # squared, in bandwidths: single precision then errs by at most 1e-4, mostly 1e-7
 
 

@@ -7,8 +7,9 @@ $$k(x, y) = e^{-|x-y|^2/h}, \qquad
 with $h = d$, the dimension, as in the paper; its two misprints are corrected (errata (k)). The
 value estimates the *squared* MMD without bias, so under equal laws it is often negative.
 
-Steps of one episode depend on each other. Everything here that resamples therefore takes `groups`,
-the episode number of each point, and moves whole episodes.
+Steps of one episode depend on each other: a pair of them is no independent pair, and the sums above
+are then biased. Given `groups`, the episode number of each point, the sums $i \ne j$ run over pairs
+from different episodes only, which is unbiased again, and whatever resamples moves whole episodes.
 """
 
 from typing import NamedTuple
@@ -46,7 +47,7 @@ class Interval(NamedTuple):
 
 
 class Floor(NamedTuple):
-    """MMD² of a source against itself: the best that a perfect imitator can be told to be."""
+    """MMD² of a source against itself: what a perfect imitator would be told."""
 
     mean: float
     high: float
@@ -56,20 +57,29 @@ class Floor(NamedTuple):
     splits: int
 
 
-def mmd2(x: X, y: Y, bandwidth: Bandwidth = "paper", progress: Progress | None = None) -> float:
+def mmd2(
+    x: X,
+    y: Y,
+    groups: Groups | None = None,
+    bandwidth: Bandwidth = "paper",
+    progress: Progress | None = None,
+) -> float:
     r"""Unbiased estimate of $\mathrm{MMD}^2$ between the laws of the rows of `x` and of `y`.
 
     Args:
         x: at least two points; draw them without replacement, repeats bias the value upwards.
         y: at least two points of the same dimension.
+        groups: episode number of each point of `x` and of `y`, ascending, to leave out pairs from
+            one episode. Without it every pair counts, as in the paper.
         bandwidth: $h$ in $e^{-|x-y|^2/h}$: a number, `"paper"` ($h = d$) or `"median"`.
         progress: called with the finished fraction now and then.
 
     Returns:
         The estimate, which may be negative.
     """
-    pool = _Pool.of(x, y, None, bandwidth, progress)
-    return float(pool.mmd2(np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]]))[0])
+    pool = _Pool.of(x, y, groups, bandwidth, progress)
+    first = pool.of_x[None].astype(np.float64)
+    return float(pool.mmd2(first, 1.0 - first)[0])
 
 
 def mmd2_weighted(
@@ -143,7 +153,7 @@ def estimate_mmd2(
     """`mmd2` up to 100,000 points a side, `mmd2_fourier` beyond."""
     if max(len(x), len(y)) > FOURIER_FROM:
         return mmd2_fourier(rng, x, y, bandwidth, progress=progress)
-    return Estimate(mmd2(x, y, bandwidth, progress), 0.0, "exact sum")
+    return Estimate(mmd2(x, y, None, bandwidth, progress), 0.0, "exact sum")
 
 
 def permutation_test(
@@ -169,8 +179,7 @@ def permutation_test(
         The p-value, exact at its level when the groups are exchangeable.
     """
     pool = _Pool.of(x, y, groups or (_bins(len(x)), _bins(len(y))), bandwidth)
-    first = np.arange(len(pool.sizes)) < pool.first
-    labels = np.broadcast_to(first, (permutations + 1, len(first))).astype(np.float64)
+    labels = np.broadcast_to(pool.of_x, (permutations + 1, len(pool.of_x))).astype(np.float64)
     labels[1:] = rng.permuted(labels[1:], axis=1)
     values = pool.mmd2(labels, 1.0 - labels)
     # The same split summed in another order may differ in the last bit: count it as a tie.
@@ -188,20 +197,17 @@ def bootstrap_interval(
 ) -> Interval:
     """Percentile interval for MMD², from drawing whole groups again with replacement.
 
-    Pairs of a point with its own copy are left out, as in the estimate itself. See
+    Pairs from one episode, or from it and its copy, are left out as in the estimate itself. See
     `permutation_test` for the arguments.
     """
     pool = _Pool.of(x, y, groups or (_bins(len(x)), _bins(len(y))), bandwidth)
-    counts = np.zeros((resamples, len(pool.sizes)))
-    for side in (slice(0, pool.first), slice(pool.first, None)):
-        many = len(pool.sizes[side])
-        if many < 2:
-            raise InputError(f"a bootstrap needs at least 2 episodes on each side, got {many}")
+    counts = np.zeros((resamples, len(pool.of_x)))
+    for side in (pool.of_x, ~pool.of_x):
+        many = int(side.sum())
         counts[:, side] = rng.multinomial(many, np.full(many, 1.0 / many), size=resamples)
-    first = np.arange(len(pool.sizes)) < pool.first
-    # A draw of one group alone may have no pairs; with two groups or more that is rare.
+    # A draw of one episode over and over has no pairs: it says nothing, and is left out.
     with np.errstate(invalid="ignore", divide="ignore"):
-        values = pool.mmd2(counts * first, counts * ~first)
+        values = pool.mmd2(counts * pool.of_x, counts * ~pool.of_x)
     low, high = np.nanquantile(values, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
     return Interval(float(low), float(high), level)
 
@@ -225,13 +231,14 @@ def floor(
         progress: called with the finished fraction now and then.
 
     Returns:
-        Mean and 95 % quantile over the splits. Compare with an MMD² of as many points a side.
+        Mean and 95 % quantile over the splits. The mean is near 0, the quantile shrinks with the
+        number of episodes: compare an MMD² of as many episodes a side, computed with `groups`.
     """
     groups = _bins(len(x)) if groups is None else groups
-    pool = _Pool.of(x, None, (groups, groups[:0]), bandwidth, progress)
-    episodes = len(pool.sizes)
+    episodes = len(np.unique(groups))
     if episodes < 4:
         raise InputError(f"a floor needs at least 4 episodes to split in two, got {episodes}")
+    pool = _Pool.of(x, x[:0], (groups, groups[:0]), bandwidth, progress)
     labels = np.broadcast_to(np.arange(episodes) < episodes // 2, (splits, episodes))
     half = rng.permuted(labels, axis=1).astype(np.float64)
     values = pool.mmd2(half, 1.0 - half)
@@ -244,42 +251,56 @@ class _Pool(NamedTuple):
 
     sums: np.ndarray
     sizes: np.ndarray
-    first: int  # the first groups belong to x, the others to y
+    of_x: np.ndarray  # which groups belong to x, the others to y
+    within: bool  # whether pairs from one group count
 
     @staticmethod
     def of(
         x: np.ndarray,
-        y: np.ndarray | None,
+        y: np.ndarray,
         groups: Groups | None,
         bandwidth: Bandwidth,
         progress: Progress | None = None,
     ) -> "_Pool":
-        points = _checked(x, x[:0] if y is None else y)
+        points = _checked(x, y)
         if groups is None:
-            ids, first = (np.arange(len(points)) >= len(x)).astype(np.int64), 1
+            ids, in_x = (np.arange(len(points)) >= len(x)).astype(np.int64), 1
         else:
-            rows = (len(x), len(points) - len(x))
-            for name, side, many in zip("xy", groups, rows, strict=True):
-                if side.shape != (many,) or (np.diff(side) < 0).any():
-                    raise InputError(f"groups of {name}: one ascending number per point, please")
-            _, ids = np.unique(groups[0], return_inverse=True)
-            first = int(ids[-1]) + 1
-            _, others = np.unique(groups[1], return_inverse=True)
-            ids = np.concatenate([ids, others + first])
+            ids, in_x = _numbered(groups, (len(x), len(y)))
         h = resolve_bandwidth(points, bandwidth)
-        return _Pool(kernel_sums(points, ids, h, progress=progress), np.bincount(ids), first)
+        sums, sizes = kernel_sums(points, ids, h, progress=progress), np.bincount(ids)
+        return _Pool(sums, sizes, np.arange(len(sizes)) < in_x, groups is None)
 
     def mmd2(
         self, a: Float[np.ndarray, "samples groups"], b: Float[np.ndarray, "samples groups"]
     ) -> Float[np.ndarray, " samples"]:
         """Unbiased MMD² for each row: x is `a[row, g]` copies of group g, y `b[row, g]` copies."""
+        inside, own_pairs = (
+            (np.zeros(len(self.sizes)), self.sizes)
+            if self.within
+            else (np.diag(self.sums), self.sizes**2)
+        )
 
         def mean_of_pairs(weights: np.ndarray) -> np.ndarray:
-            pairs = (weights @ self.sizes) ** 2 - weights**2 @ self.sizes
-            return ((weights @ self.sums) * weights).sum(axis=-1) / pairs
+            total = ((weights @ self.sums) * weights).sum(axis=-1) - weights**2 @ inside
+            return total / ((weights @ self.sizes) ** 2 - weights**2 @ own_pairs)
 
         across = ((a @ self.sums) * b).sum(axis=-1) / ((a @ self.sizes) * (b @ self.sizes))
         return mean_of_pairs(a) + mean_of_pairs(b) - 2.0 * across
+
+
+def _numbered(groups: Groups, rows: tuple[int, int]) -> tuple[np.ndarray, int]:
+    """Group numbers 0, 1, … over both samples, and how many of them belong to x."""
+    numbers, before = [], 0
+    for name, side, many in zip("xy", groups, rows, strict=True):
+        if side.shape != (many,) or (np.diff(side) < 0).any():
+            raise InputError(f"groups of {name}: one ascending number per point, please")
+        _, ids = np.unique(side, return_inverse=True)
+        if many and ids[-1] < 1:
+            raise InputError(f"with groups, {name} needs at least 2 episodes")
+        numbers.append(ids + before)
+        before += len(np.unique(ids))
+    return np.concatenate(numbers), int(numbers[0][-1]) + 1
 
 
 def _checked(x: np.ndarray, y: np.ndarray) -> np.ndarray:
