@@ -72,7 +72,9 @@ def save_demos(demos: Demos, target: str | Path, *, overwrite: bool = False) -> 
     if path.suffix != ".npz":
         raise InputError(f"{path}: write to a name that ends in .npz, or to minari:NAME-v0")
     if path.exists() and not overwrite:
-        raise InputError(f"{path} exists already; choose another name, or overwrite it (--overwrite)")
+        raise InputError(
+            f"{path} exists already; choose another name, or overwrite it (--overwrite)"
+        )
     write_npz(demos, path)
 
 
