@@ -91,18 +91,23 @@ class RunDirectory:
         """Whether the run came to its end."""
         return (self.path / "result.json").is_file()
 
-    def open(self, config: Any) -> bool:
-        """Claim the folder for a run; True if there is a checkpoint of the same run to go on from."""
+    def open(self, config: Any, may_change: tuple[str, ...] = ()) -> bool:
+        """Claim the folder for a run; True if there is a checkpoint of it to go on from.
+
+        A folder that holds a run with other settings is refused, but for those that `may_change`.
+        """
         wanted = json.loads(json.dumps(asdict(config)))
         file = self.path / "config.json"
         if file.is_file():
             found = json.loads(file.read_text())
-            if found != wanted:
-                differing = [k for k in wanted if found.get(k) != wanted[k]]
+            differing = [k for k in wanted if found.get(k) != wanted[k] and k not in may_change]
+            if differing:
                 raise InputError(
                     f"{self.path} holds a run with other settings ({', '.join(differing)}); "
                     "choose another folder"
                 )
+            if not self.finished:
+                write_json(file, wanted)
             return self._latest() is not None
         if self.path.exists() and any(self.path.iterdir()):
             raise InputError(f"{self.path} exists and is no run; choose another folder")

@@ -1,7 +1,7 @@
 """The data everything shares: trajectories, batches, and the roles that other modules fill."""
 
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Num
@@ -234,6 +234,7 @@ class FutureBatch(NamedTuple):
     rows: Int[np.ndarray, " batch"]
 
 
+@runtime_checkable
 class Sampler(Protocol):
     r"""Draws state-action pairs from a measure of a collection of episodes."""
 
@@ -258,6 +259,7 @@ class Step(NamedTuple):
     """the copy was reset instead of stepped: its row starts an episode and is no transition"""
 
 
+@runtime_checkable
 class Task(Protocol):
     """Copies of one environment, stepped together. An ended copy is reset by the next step."""
 
@@ -274,6 +276,7 @@ class Task(Protocol):
         ...
 
 
+@runtime_checkable
 class Policy(Protocol):
     """Chooses actions, in the units of the environment, for a batch of observations."""
 

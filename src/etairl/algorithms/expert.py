@@ -8,9 +8,8 @@ import jax
 import numpy as np
 
 from etairl.buffers import Replay
-from etairl.networks import SquashedPolicy
 from etairl.rollouts import UniformPolicy
-from etairl.solvers.sac import SAC, Batch, SACConfig, SACInfo, SACState
+from etairl.solvers.sac import SAC, ActionScaling, Batch, SACConfig, SACInfo, SACState
 from etairl.tasks import make_task
 from etairl.types import InputError, Task
 
@@ -74,9 +73,7 @@ def make_expert_task(config: ExpertConfig) -> Task:
 
 def make_solver(config: ExpertConfig, task: Task) -> SAC:
     """Soft actor-critic of the right size."""
-    if task.spec.discrete_actions is not None:
-        raise InputError(f"{config.env} has discrete actions; experts need continuous ones")
-    return SAC(config.sac, task.spec.obs_dim, task.spec.act_dim)
+    return SAC(config.sac, task.spec)
 
 
 def begin(config: ExpertConfig, task: Task, solver: SAC) -> Progress:
@@ -96,18 +93,17 @@ def train_expert(
     observations = task.reset()
     replay.start(observations)
     episode_returns = np.zeros(task.envs)
-    low, high = (np.asarray(x, np.float32) for x in (task.spec.action_low, task.spec.action_high))
+    scaling = ActionScaling(task.spec)
     while steps < config.steps:
         rng = np.random.default_rng([config.seed, cycles])
-        policy = (
-            UniformPolicy(task) if steps < config.warmup else SquashedPolicy(state.actor, task.spec)
-        )
+        policy = UniformPolicy(task) if steps < config.warmup else solver.policy(state)
         returns = []
         for _ in range(config.cycle):
             actions = policy(rng, observations)
             step = task.step(actions)
-            replay.add((2 * actions - low - high) / (high - low), step)
+            replay.add(scaling.to_solver(actions), step)
             observations = step.observations
+            state = solver.observe(state, observations)
             episode_returns += np.where(step.fresh, 0.0, step.rewards)
             ended = step.terminated | step.truncated
             returns += episode_returns[ended].tolist()

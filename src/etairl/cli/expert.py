@@ -19,7 +19,6 @@ from etairl.algorithms.expert import (
 )
 from etairl.cli.console import Meter, out, parse
 from etairl.demos import Demos, save_demos
-from etairl.networks import SquashedPolicy
 from etairl.rollouts import collect
 from etairl.runs import (
     RunDirectory,
@@ -31,14 +30,14 @@ from etairl.runs import (
 )
 from etairl.solvers.sac import SAC
 from etairl.tasks import make_task
-from etairl.types import Task
+from etairl.types import InputError, Task
 
 
 @dataclass(frozen=True)
 class Config:
     """Train an expert with soft actor-critic on the true cost, then record demonstrations.
 
-    Run the same command again to go on where it stopped.
+    Run the same command again to go on where it stopped; the number of steps may differ.
     """
 
     output: Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="FOLDER")]
@@ -58,7 +57,7 @@ def run(arguments: list[str]) -> int:
     """The command."""
     config = parse(Config, arguments, "expert")
     directory = RunDirectory(config.output)
-    going_on = directory.open(config.train)
+    going_on = directory.open(config.train, may_change=("steps",))
     task = make_expert_task(config.train)
     solver = make_solver(config.train, task)
     if not directory.finished:
@@ -78,6 +77,8 @@ def _train(config: Config, directory: RunDirectory, going_on: bool, task: Task, 
     due = every_seconds(config.checkpoint_seconds, time.monotonic)
     returns: list[float] = []
     cycle = None
+    if progress.steps >= train.steps:
+        raise InputError(f"{config.output} is at step {progress.steps:,} already; ask for more steps")
     with Meter(f"training on {train.env}", train.steps) as meter:
         try:
             for cycle in train_expert(train, task, solver, progress):
@@ -93,7 +94,8 @@ def _train(config: Config, directory: RunDirectory, going_on: bool, task: Task, 
                 _checkpoint(directory, cycle)
             raise
     assert cycle is not None
-    save_tree(config.output / "policy.safetensors", cycle.progress.solver.actor)
+    last = cycle.progress.solver
+    save_tree(config.output / "policy.safetensors", (last.actor, last.normaliser))
     directory.finish({"steps": cycle.progress.steps, "training_return": float(np.mean(returns))})
 
 
@@ -112,13 +114,16 @@ def _metrics(cycle: Cycle, returns: list[float]) -> dict[str, float]:
 
 def _record(config: Config, solver: SAC) -> int:
     train = config.train
-    actor = load_tree(config.output / "policy.safetensors", solver.init(jax.random.key(0)).actor)
+    fresh = solver.init(jax.random.key(0))
+    actor, normaliser = load_tree(
+        config.output / "policy.safetensors", (fresh.actor, fresh.normaliser)
+    )
+    policy = solver.policy(fresh._replace(actor=actor, normaliser=normaliser))
     horizon = config.record_steps or train.horizon
     copies = min(config.episodes, 25)
     # Seeds of its own: demonstrations are not replays of training episodes.
     task = make_task(train.env, copies, horizon=horizon, seed=train.seed + 1_000_003)
     rng = np.random.default_rng([train.seed, 7])
-    policy = SquashedPolicy(actor, task.spec)
     recorded = collect(rng, task, policy, config.episodes, stochastic=config.stochastic)
     path = config.output / f"{train.env}-{config.episodes}x{task.horizon}.npz"
     save_demos(Demos(recorded, task.spec, train.env), path, overwrite=True)
