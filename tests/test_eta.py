@@ -85,7 +85,7 @@ def test_every_kappa_reads_back(kappa):
     assert parse_eta(str(Geometric(kappa))) == Geometric(kappa)
 
 
-@given(st.floats(1e-300, 1e300), st.floats(0.01, 0.99))
+@given(st.floats(1e-300, 1e6), st.floats(0.01, 0.99))
 def test_every_mixture_reads_back(lam, share):
     mixture = Mixture((Poisson(lam), Geometric(share)), (share, 1 - share))
     assert parse_eta(str(mixture)) == mixture
@@ -97,6 +97,17 @@ def test_every_table_reads_back(values):
     assume(total > 1e-3)
     table = Table(tuple(value / total for value in values))
     assert parse_eta(str(table)) == table
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_numbers_of_numpy_read_back_too():
+    for eta in (
+        Geometric(np.float64(0.5)),
+        Poisson(np.float32(2.5)),
+        Dirac(np.int64(3)),
+        ZeroModifiedGeometric(np.float64(0.9), np.float64(0.5)),
+    ):
+        assert parse_eta(str(eta)) == eta
 
 
 def test_short_forms():
@@ -119,10 +130,15 @@ def test_short_forms():
         ("geometric:-0.1", r"kappa in \[0, 1\]"),
         ("geometric:nan", "not a finite number"),
         ("geometric:0.5,0.6", "has 2 numbers"),
-        ("poisson:0", "finite mean > 0"),
+        ("poisson:0", "mean > 0 and at most 1e6"),
         ("poisson:inf", "not a finite number"),
         ("dirac:-1", "whole number of steps >= 0"),
         ("dirac:1.5", "whole number of steps >= 0"),
+        ("dirac:1e300", "whole number of steps >= 0"),
+        ("poisson:1e300", "at most 1e6"),
+        ("table:,", "cannot read ''"),
+        ("mixture:+", "cannot read ''"),
+        ("geometric:1e400", "not a finite number"),
         ("uniform:3", "takes no number"),
         ("table:0.5,0.4", "must sum to 1, these sum to 0.9"),
         ("table:1.5,-0.5", r"probabilities in \[0, 1\]"),
@@ -143,7 +159,7 @@ def test_bad_text_says_what_and_how(text, message):
 def test_no_mass_within_the_horizon():
     with pytest.raises(InputError, match="no mass on the first 5 steps"):
         Dirac(5).pmf(5)
-    with pytest.raises(InputError, match="at least 1 step"):
+    with pytest.raises(InputError, match="whole number of steps >= 1"):
         Dirac(0).pmf(0)
 
 

@@ -45,6 +45,29 @@ def test_arrays_cannot_be_changed_afterwards():
         t.rewards = None
 
 
+def test_nobody_else_can_change_them_either():
+    mine = np.zeros((3, 2))
+    t = episodes([3], observations=mine)
+    mine[0, 0] = np.nan
+    assert t.observations[0, 0] == 0.0
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_odd_offsets_and_episodes_are_refused():
+    with pytest.raises(InputError, match="episode 1 is empty"):
+        episodes([3, 1, 4], offsets=np.array([0, 5, 3, 8], dtype=np.uint64))
+    with pytest.raises(InputError, match="from 0 to 2"):
+        episodes([3, 1, 4]).take(np.array([3]))
+    with pytest.raises(InputError, match="store both alike"):
+        episodes([3], final_observations=np.zeros((1, 2), np.float32))
+    with pytest.raises(InputError, match=r"is 1e\+200 \(1 values"):
+        episodes([3], rewards=np.array([0, 0, 1e200]))
+    with pytest.raises(InputError, match="float32 or float64, got float16"):
+        episodes([3], observations=np.zeros((3, 2), np.float16))
+    with pytest.raises(InputError, match="at least one column"):
+        episodes([3], actions=np.zeros((3, 0)))
+
+
 def test_take_repeats_and_reorders_episodes():
     t = episodes([3, 1, 4], final_observations=np.repeat(np.arange(3.0)[:, None], 2, axis=1))
     taken = t.take(np.array([2, 0, 2]))
@@ -66,9 +89,9 @@ def test_take_repeats_and_reorders_episodes():
         ({"truncated": np.arange(8) == 5}, "episode 2 is marked as ended at step 1, before"),
         ({"final_observations": np.zeros((2, 2))}, r"must have shape \(3, 2\), got \(2, 2\)"),
         ({"tasks": np.zeros((4, 1))}, r"tasks must have shape \(3, 1\)"),
-        ({"observations": np.zeros((8, 2), int)}, "must be floating-point, got int64"),
+        ({"observations": np.zeros((8, 2), int)}, "must be float32 or float64, got int64"),
         ({"terminated": np.zeros(8)}, "terminated must be boolean, got float64"),
-        ({"observations": np.zeros(8)}, r"must be 2-dimensional \[steps, size\], got shape \(8,\)"),
+        ({"observations": np.zeros(8)}, r"must be 2-dimensional .*, got shape \(8,\)"),
         ({"observations": np.zeros((0, 2))}, "there are no steps"),
     ],
 )
@@ -102,6 +125,7 @@ def test_ragged_rows_is_the_python_loop(lengths, stride):
         ({"action_low": (0.0,), "action_high": (1.0,)}, "1 and 1 numbers, but actions have 2"),
         ({"action_low": (0.0, 2.0), "action_high": (1.0, 1.0)}, "crossed"),
         ({"discrete_actions": 3}, "one column of indices"),
+        ({"environment": "red \x1b[31m"}, "short and printable"),
     ],
 )
 def test_a_contradictory_spec_is_refused(fields, message):

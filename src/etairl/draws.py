@@ -50,16 +50,19 @@ class Alias:
         """The cell at the uniform `u`, as a float."""
         cell, u = split(u, len(self.keep))
         index = cell.astype(np.intp)
-        cell += self.shift[index] * (u >= self.keep[index])
+        # Indices are in range by construction; saying so (clip) spares NumPy a look at each.
+        fill = u >= self.keep.take(index, mode="clip")
+        cell += self.shift.take(index, mode="clip") * fill
         return cell
 
     def find_with_rest(self, u: Block) -> tuple[Int[np.ndarray, " block"], Block]:
         """The cell at the uniform `u`, and what is left of `u`: a uniform again."""
         cell, u = split(u, len(self.keep))
         index = cell.astype(np.intp)
-        index += len(self.keep) * (u >= self.keep[index])
-        rest = (u - self.begin[index]) * self.stretch[index]
-        return self.cell[index], np.minimum(rest, 1.0 - 2.0**-53)
+        index += len(self.keep) * (u >= self.keep.take(index, mode="clip"))
+        rest = u - self.begin.take(index, mode="clip")
+        rest *= self.stretch.take(index, mode="clip")
+        return self.cell.take(index, mode="clip"), np.minimum(rest, 1.0 - 2.0**-53)
 
 
 class Inverse:
@@ -82,11 +85,12 @@ class Inverse:
         """The cell at quantile `u` of the first `cells` cells; `cells` may differ per draw."""
         last = cells - 1 if isinstance(cells, int) else (cells - 1).astype(np.intp)
         target = np.log(np.maximum(u, 2.0**-60))
-        target += self.log_cumulative[last]
+        target += self.log_cumulative.take(last, mode="clip")
         np.maximum(target, self.low, out=target)
-        cell = self.guide[((target - self.low) * self.scale).astype(np.intp)]
-        cell += self.log_cumulative[cell] <= target
-        late = np.flatnonzero(self.log_cumulative[cell] <= target)
+        bucket = ((target - self.low) * self.scale).astype(np.intp)
+        cell = self.guide.take(bucket, mode="clip")
+        cell += self.log_cumulative.take(cell, mode="clip") <= target
+        late = np.flatnonzero(self.log_cumulative.take(cell, mode="clip") <= target)
         if len(late):
             cell[late] = np.searchsorted(self.log_cumulative, target[late], side="right")
         return np.minimum(cell, last)

@@ -18,6 +18,8 @@ from jaxtyping import Float
 from etairl.types import InputError
 
 Vector = Float[np.ndarray, " horizon"]
+_FARTHEST = 2**53  # steps that a float can count
+_LARGEST_MEAN = 1e6  # of a Poisson law: beyond, its logarithms lose more than nine digits
 
 
 class Eta(ABC):
@@ -77,8 +79,8 @@ def discounted_sum(
 
 def check_horizon(horizon: int) -> int:
     """`horizon` if it is a usable number of steps."""
-    if horizon < 1:
-        raise InputError(f"the horizon must be at least 1 step, got {horizon}")
+    if horizon < 1 or horizon != int(horizon):
+        raise InputError(f"the horizon must be a whole number of steps >= 1, got {horizon}")
     return int(horizon)
 
 
@@ -100,8 +102,9 @@ class Dirac(Eta):
     k: int = 0
 
     def __post_init__(self):
-        if not (self.k >= 0 and self.k == int(self.k)):
-            raise InputError(f"dirac needs a whole number of steps >= 0, got {self.k}")
+        if not (0 <= self.k <= _FARTHEST and self.k == int(self.k)):
+            raise InputError(f"dirac needs a whole number of steps >= 0, got {self.k:g}")
+        object.__setattr__(self, "k", int(self.k))
 
     def log_pmf(self, horizon: int) -> Vector:
         """See `Eta`."""
@@ -129,6 +132,7 @@ class Geometric(Eta):
     def __post_init__(self):
         if not 0.0 <= self.kappa <= 1.0:
             raise InputError(f"geometric needs kappa in [0, 1], got {self.kappa}")
+        object.__setattr__(self, "kappa", float(self.kappa))
 
     def log_pmf(self, horizon: int) -> Vector:
         """See `Eta`."""
@@ -179,8 +183,9 @@ class Poisson(Eta):
     lam: float = 25.0
 
     def __post_init__(self):
-        if not 0.0 < self.lam < math.inf:
-            raise InputError(f"poisson needs a finite mean > 0, got {self.lam}")
+        if not 0.0 < self.lam <= _LARGEST_MEAN:
+            raise InputError(f"poisson needs a mean > 0 and at most 1e6, got {self.lam:g}")
+        object.__setattr__(self, "lam", float(self.lam))
 
     def log_pmf(self, horizon: int) -> Vector:
         """See `Eta`."""
@@ -257,6 +262,8 @@ class ZeroModifiedGeometric(Eta):
                 "zero-modified needs 0 <= gamma <= beta < 1, "
                 f"got beta {self.beta} and gamma {self.gamma}"
             )
+        object.__setattr__(self, "beta", float(self.beta))
+        object.__setattr__(self, "gamma", float(self.gamma))
 
     def log_pmf(self, horizon: int) -> Vector:
         """See `Eta`."""
@@ -389,7 +396,7 @@ def _from_numbers(name: str, text: str, numbers: list[float]) -> Eta:
     if len(numbers) != 1:
         raise InputError(f"{text!r} has {len(numbers)} numbers; write it like {_FORMS[name]!r}")
     if name == "dirac":
-        if numbers[0] != int(numbers[0]):
+        if numbers[0] != int(numbers[0]) or abs(numbers[0]) > _FARTHEST:
             raise InputError(f"dirac needs a whole number of steps >= 0, got {text!r}")
         return Dirac(int(numbers[0]))
     return Geometric(numbers[0]) if name == "geometric" else Poisson(numbers[0])

@@ -38,6 +38,10 @@ class Spec:
                 raise InputError(
                     f"action bounds are crossed: low {self.action_low}, high {self.action_high}"
                 )
+        if self.environment is not None and not (
+            self.environment.isprintable() and len(self.environment) <= 200
+        ):
+            raise InputError("the name of the environment must be short and printable")
         if self.discrete_actions is not None and (self.discrete_actions < 1 or self.act_dim != 1):
             raise InputError(
                 "discrete actions are one column of indices, with at least one action; "
@@ -69,14 +73,13 @@ class Trajectories:
     lengths: Int[np.ndarray, " episodes"] = field(init=False, repr=False)
 
     def __post_init__(self):
-        _check_arrays(self)
-        object.__setattr__(self, "lengths", np.diff(self.offsets))
         for name in self.__dataclass_fields__:
-            array = getattr(self, name)
+            array = getattr(self, name, None)
             if array is not None:
-                frozen = array.view()
-                frozen.flags.writeable = False
-                object.__setattr__(self, name, frozen)
+                object.__setattr__(self, name, _frozen(array))
+        object.__setattr__(self, "offsets", _frozen(_whole(self.offsets)))
+        _check_arrays(self)
+        object.__setattr__(self, "lengths", _frozen(np.diff(self.offsets)))
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -119,8 +122,10 @@ class Trajectories:
 
     def take(self, episodes: Int[np.ndarray, " chosen"]) -> "Trajectories":
         """The chosen episodes, in the order given; an episode may be chosen twice."""
-        if len(episodes) == 0:
-            raise InputError("no episode was chosen; take at least one")
+        if len(episodes) == 0 or episodes.min() < 0 or episodes.max() >= len(self):
+            raise InputError(
+                f"choose at least one episode, from 0 to {len(self) - 1}, got {episodes.tolist()}"
+            )
         lengths = self.lengths[episodes]
         rows = ragged_rows(self.offsets[episodes], lengths)
         return Trajectories(
@@ -146,11 +151,29 @@ def ragged_rows(
     return np.repeat(starts, counts) + stride * within
 
 
+def _frozen(array: np.ndarray) -> np.ndarray:
+    """An array that nobody else can change: a copy, unless it could not be changed before."""
+    array = np.asarray(array)
+    if array.flags.writeable:
+        array = array.copy()
+        array.flags.writeable = False
+    return array
+
+
+def _whole(offsets: np.ndarray) -> np.ndarray:
+    if offsets.dtype.kind not in "iu" or offsets.ndim != 1 or len(offsets) < 2:
+        raise InputError("offsets must be a list of whole numbers, one more than episodes")
+    return offsets.astype(np.int64)
+
+
 def _check_arrays(t: Trajectories) -> None:
     for name in ("observations", "actions"):
         array = getattr(t, name)
-        if array.ndim != 2:
-            raise InputError(f"{name} must be 2-dimensional [steps, size], got shape {array.shape}")
+        if array.ndim != 2 or array.shape[1] == 0:
+            raise InputError(
+                f"{name} must be 2-dimensional [steps, size] with at least one column, "
+                f"got shape {array.shape}"
+            )
     steps, obs_dim = t.observations.shape
     if steps == 0:
         raise InputError("there are no steps: a trajectory needs at least one")
@@ -162,6 +185,11 @@ def _check_arrays(t: Trajectories) -> None:
     _check_kind("truncated", t.truncated, "b", (steps,))
     _check_kind("rewards", t.rewards, "f", (steps,))
     _check_kind("final_observations", t.final_observations, "f", (episodes, obs_dim))
+    if t.final_observations is not None and t.final_observations.dtype != t.observations.dtype:
+        raise InputError(
+            f"final_observations are {t.final_observations.dtype}, "
+            f"observations {t.observations.dtype}; store both alike"
+        )
     if t.tasks is not None:
         if t.tasks.ndim != 2:
             raise InputError(f"tasks must be [episodes, size], got shape {t.tasks.shape}")
@@ -172,8 +200,6 @@ def _check_arrays(t: Trajectories) -> None:
 
 
 def _check_offsets(offsets: np.ndarray, steps: int) -> None:
-    if offsets.ndim != 1 or len(offsets) < 2 or offsets.dtype.kind not in "iu":
-        raise InputError("offsets must be a list of whole numbers, one more than episodes")
     lengths = np.diff(offsets)
     if (lengths < 1).any():
         raise InputError(
@@ -185,13 +211,20 @@ def _check_offsets(offsets: np.ndarray, steps: int) -> None:
         )
 
 
-_KIND_NAMES = {"f": "floating-point", "b": "boolean", "fiu": "floating-point or integer"}
+_KIND_NAMES = {
+    "f": "float32 or float64",
+    "b": "boolean",
+    "fiu": "float32, float64 or integer",
+}
+_LARGEST = 1e30  # squares and sums of larger values overflow
 
 
 def _check_kind(name: str, array: np.ndarray | None, kinds: str, shape: tuple[int, ...]) -> None:
     if array is None:
         return
-    if array.dtype.kind not in kinds:
+    if array.dtype.kind not in kinds or (
+        array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8)
+    ):
         raise InputError(f"{name} must be {_KIND_NAMES[kinds]}, got {array.dtype}")
     if array.shape != shape:
         raise InputError(f"{name} must have shape {shape}, got {array.shape}")
@@ -200,13 +233,14 @@ def _check_kind(name: str, array: np.ndarray | None, kinds: str, shape: tuple[in
 def _check_finite(name: str, array: np.ndarray | None) -> None:
     if array is None or array.dtype.kind != "f":
         return
-    bad = ~np.isfinite(array)
+    bad = ~(np.abs(array) <= _LARGEST)
     if bad.any():
         first = tuple(int(i) for i in np.argwhere(bad)[0])
-        value = "NaN" if np.isnan(array[first]) else "infinite"
+        value = array[first]
+        word = "NaN" if np.isnan(value) else "infinite" if np.isinf(value) else f"{value:.3g}"
         raise InputError(
-            f"{name}{list(first)} is {value} ({int(bad.sum())} such values); "
-            "remove those episodes before learning from them"
+            f"{name}{list(first)} is {word} ({int(bad.sum())} values are NaN, infinite or beyond "
+            f"{_LARGEST:g}); remove those episodes before learning from them"
         )
 
 

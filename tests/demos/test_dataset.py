@@ -87,6 +87,13 @@ def test_discrete_actions_become_whole_numbers_in_range():
         Demos(t, Spec(1, 1, discrete_actions=3))
 
 
+def test_bounds_of_whole_numbers_make_no_sense():
+    t = ragged()
+    whole = Trajectories(t.observations, np.full((20, 1), 3), t.terminated, t.truncated, t.offsets)
+    with pytest.raises(InputError, match="store them as floats"):
+        Demos(whole, Spec(1, 1, (-0.5,), (0.5,)))
+
+
 def test_a_spec_of_another_task_is_refused():
     with pytest.raises(InputError, match="have 1 and 1 columns, the task expects 3 and 1"):
         Demos(ragged(), Spec(3, 1))

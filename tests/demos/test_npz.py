@@ -115,13 +115,16 @@ def test_a_missing_array_is_named(demos, path, name):
         ({"episode_lengths": np.full(8, 60.0)}, "episode_lengths must be integer, it is float64"),
         ({"actions": np.full((480, 2), "x")}, "actions must be floating-point or integer"),
         ({"observations": np.zeros(480)}, r"must have 2 dimensions, its shape is \[480\]"),
-        ({"observations": np.zeros((0, 4))}, "it holds no steps"),
+        ({"observations": np.zeros((0, 4))}, r"observations is empty: its shape is \[0, 4\]"),
         ({"actions": np.zeros((479, 2))}, "actions has 479 steps, observations has 480"),
         ({"rewards": np.zeros(481)}, "rewards has 481 steps"),
         ({"final_observations": np.zeros((7, 4))}, "has 7 episodes, episode_lengths has 8"),
         ({"final_observations": np.zeros((8, 3))}, "has 3 observation columns"),
         ({"action_low": np.zeros(3), "action_high": np.ones(3)}, "has 3 action columns"),
         ({"action_low": np.zeros(2)}, "both bounds"),
+        ({"actions": np.zeros((480, 0))}, "actions is empty"),
+        ({"environment": np.array("x" * 300)}, "environment is longer than 200 characters"),
+        ({"discrete_actions": np.array(0)}, "with at least one action"),
         ({"episode_lengths": np.full(8, 61)}, "lengths sum to 488, but there are 480 steps"),
         ({"episode_lengths": np.array([120, 0] + [60] * 6)}, "episode 1 has length 0"),
         ({"episode_lengths": np.array([180, -60] + [60] * 6)}, "episode 1 has length -60"),
@@ -142,7 +145,7 @@ def test_nan_and_infinity_are_located(demos, path, name, value, word):
     given[name] = given[name].copy()
     given[name].flat[5] = value
     np.savez(path, **given)
-    with pytest.raises(InputError, match=rf"{name}\[.*\] is {word} \(1 such"):
+    with pytest.raises(InputError, match=rf"{name}\[.*\] is {word} \(1 values"):
         load_demos(path)
 
 
@@ -186,6 +189,38 @@ def test_an_honest_but_huge_file_is_refused_before_reading(demos, path):
     with pytest.raises(InputError, match=r"declare 0.0 GiB, more than the limit of 0.0 GiB"):
         load_demos(path, max_bytes=10**7)
     assert load_demos(path).trajectories.tasks.shape == (8, 10**6)
+
+
+def test_a_header_bomb_is_refused_unread(demos, path):
+    given = arrays(demos)
+    del given["rewards"]
+    np.savez(path, **given)
+    bomb = b"\x93NUMPY\x02\x00" + struct.pack("<I", 10**9) + b" " * 99
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("rewards.npy", bomb)
+    with pytest.raises(InputError, match="rewards has a header of 1000000000 bytes"):
+        load_demos(path)
+
+
+@pytest.mark.parametrize("kind", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+def test_other_kinds_of_damage_name_the_file(demos, path, kind):
+    given = arrays(demos)
+    rewards = io.BytesIO()
+    np.save(rewards, given.pop("rewards"))
+    np.savez(path, **given)
+    with zipfile.ZipFile(path, "a", kind) as archive:
+        archive.writestr("rewards.npy", rewards.getvalue())
+    raw = path.read_bytes()
+    at = raw.index(b"rewards.npy") + 60
+    path.write_bytes(raw[:at] + bytes(200) + raw[at + 200 :])
+    with pytest.raises(InputError, match=r"demos\.npz: (not a readable|rewards is not a plain)"):
+        load_demos(path)
+
+
+def test_a_failed_write_names_the_file(demos, tmp_path):
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(InputError, match=r"taken/x\.npz: cannot be written"):
+        save_demos(demos, tmp_path / "taken" / "x.npz")
 
 
 def test_a_cut_file_is_refused_wherever_it_is_cut(demos, path):

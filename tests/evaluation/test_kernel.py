@@ -66,6 +66,7 @@ def test_bandwidths(rng):
     distances = ((points[:, None] - points[None]) ** 2).sum(-1)
     upper = distances[np.triu_indices(300, k=1)]
     assert resolve_bandwidth(points, "median") == pytest.approx(np.median(upper))
+    assert resolve_bandwidth(points + 1e7, "median") == pytest.approx(np.median(upper), rel=1e-6)
     with pytest.raises(InputError, match=r"must be > 0, got -1\.0"):
         resolve_bandwidth(points, -1.0)
     with pytest.raises(InputError, match="more than half of the points are equal"):

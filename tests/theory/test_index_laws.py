@@ -221,7 +221,7 @@ def test_drawn_rows_follow_the_law(spec, method, lengths):
     """10^6 draws a case. 288 p-values in all: the smallest is near 1/288, far above 1e-5."""
     offsets = 5 + np.concatenate([[0], np.cumsum(lengths)])
     for seed, (gamma, choice) in enumerate(
-        (g, c) for g in (1.0, 0.9) for c in ("by_weight", "uniform")
+        (g, c) for g in (1.0, 0.9, 0.0) for c in ("by_weight", "uniform")
     ):
         law = brute_row_law(spec, gamma, method, choice, lengths)
         sampler = FutureSampler(parse_eta(spec), gamma, method, choice)
@@ -233,7 +233,7 @@ def test_drawn_rows_follow_the_law(spec, method, lengths):
 @pytest.mark.parametrize("method", ["two_stage", "exact"])
 @pytest.mark.parametrize("spec", SPECS)
 def test_few_draws_from_many_rows_follow_the_same_law(spec, method):
-    """Drawing fewer than there are rows takes another path; 40 batches of 100 rows' worth."""
+    """Drawing fewer than there are rows takes another path; 300 batches of 152 rows."""
     lengths = LENGTHS["ragged"]
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     law = brute_row_law(spec, 1.0, method, "by_weight", lengths)
@@ -265,6 +265,31 @@ def test_pairs_follow_the_joint_law(spec, method, gamma):
     joint /= joint.sum()
     counts = np.bincount(starts * length + futures, minlength=length**2)
     assert chi_square_p(counts, joint.ravel()) > 1e-5
+
+
+@pytest.mark.parametrize("method", ["two_stage", "exact"])
+def test_pairs_of_ragged_episodes_end_where_rows_do(method):
+    lengths = LENGTHS["ragged"]
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    law = brute_row_law("poisson:6", 0.9, method, "by_weight", lengths)
+    sampler = FutureSampler(Poisson(6.0), 0.9, method)
+    starts, futures = sampler.pairs(np.random.default_rng(2), offsets, DRAWS)
+    assert chi_square_p(np.bincount(futures, minlength=len(law)), law) > 1e-5
+    assert (starts <= futures).all()
+
+
+def test_long_episodes_need_no_quadratic_table():
+    """5,000 equal steps take the staged path; its mean is that of the law."""
+    rows = mu(Geometric(0.999)).rows(np.random.default_rng(0), np.array([0, 5000]), 100_000)
+    law = two_stage("geometric:0.999", 5000)
+    mean = np.arange(5000) @ law
+    spread = math.sqrt(np.arange(5000) ** 2 @ law - mean**2)
+    assert abs(rows.mean() - mean) < 4 * spread / math.sqrt(100_000)
+
+
+def test_last_quarter_of_odd_horizons():
+    for horizon in (1, 3, 5, 500):
+        assert summarise_law(exact("dirac:0", horizon))["last_quarter"] == pytest.approx(0.25)
 
 
 def test_rho_future_and_mu_are_one_sampler():

@@ -115,17 +115,19 @@ def _best(rounds: int, *works: Callable[[], object]) -> list[float]:
     return [min(taken) for taken in times]
 
 
-def _plain(rng: np.random.Generator, offsets: np.ndarray, block: int = 8192) -> np.ndarray:
+def _plain(rng: np.random.Generator, offsets: np.ndarray, block: int = 16384) -> np.ndarray:
     """What the text of the paper says with gamma 1: i uniform, then t uniform in trajectory i.
 
-    In the same cache-sized blocks as the samplers, so that the comparison is fair.
+    As fast as NumPy can: one uniform serves both, in blocks of the size of the cache.
     """
-    starts, lengths = offsets[:-1], np.diff(offsets)
+    starts, lengths = offsets[:-1].astype(np.float64), np.diff(offsets).astype(np.float64)
     rows = np.empty(DRAWS, dtype=np.int64)
     for begin in range(0, DRAWS, block):
         part = rows[begin : begin + block]
-        i = rng.integers(len(lengths), size=len(part))
-        part[:] = starts[i] + (rng.random(len(part)) * lengths[i]).astype(np.int64)
+        u = rng.random(len(part)) * len(lengths)
+        i = u.astype(np.intp)
+        u -= i
+        part[:] = starts[i] + u * lengths[i]
     return rows
 
 

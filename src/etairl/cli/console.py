@@ -1,7 +1,10 @@
 """How commands parse and print: one style for all of them."""
 
+import contextlib
+import io
 import json
 import math
+import re
 import time
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
@@ -14,19 +17,38 @@ from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
+from etairl.types import InputError
+
 Config = TypeVar("Config")
 Item = TypeVar("Item")
 _SECONDS_BETWEEN_LINES = 5.0
+_BOX_TITLES = ("Parsing error", "Invalid choice", "Value error", "Unrecognized options")
 
 
 def parse(config: type[Config], arguments: list[str], command: str) -> Config:
     """Fill a config dataclass from the command line; its docstrings are the help."""
-    return tyro.cli(
-        config,
-        args=arguments,
-        prog=f"etairl {command}",
-        config=(tyro.conf.FlagCreatePairsOff,),
-    )
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            return tyro.cli(
+                config,
+                args=arguments,
+                prog=f"etairl {command}",
+                config=(tyro.conf.FlagCreatePairsOff,),
+            )
+    except SystemExit as stop:
+        if stop.code:
+            raise InputError(_one_line(said.getvalue())) from None
+        raise
+
+
+def _one_line(box: str) -> str:
+    """What tyro says in a box of many lines, in one."""
+    plain = re.sub(r"\x1b\[[0-9;]*m|\[/?[a-z]+\]|[│╭╮╰╯─]+", " ", box)
+    words = " ".join(plain.split())
+    words = re.sub(f"^({'|'.join(_BOX_TITLES)}) ", "", words)
+    words = re.sub(r" Argument helptext:.*(?= For full helptext)", "", words)
+    return re.sub(r" For full helptext, (?:run|see):? (.*)$", r"; see \1", words)
 
 
 def out() -> Console:
@@ -80,7 +102,13 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """A plain table: the first column to the left, the others to the right."""
     grid = Table(box=None, pad_edge=False, header_style="bold")
     for index, column in enumerate(columns):
-        grid.add_column(column, justify="left" if index == 0 else "right", no_wrap=True)
+        first = index == 0  # the one that may be long; it wraps before a number is lost
+        grid.add_column(
+            column,
+            justify="left" if first else "right",
+            no_wrap=not first,
+            overflow="fold" if first else "ellipsis",
+        )
     for row in rows:
         grid.add_row(*(escape(cell) for cell in row))
     _print(grid)

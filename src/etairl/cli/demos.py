@@ -239,6 +239,6 @@ def _copy(config: CopyConfig) -> int:
 
 
 def _bytes(gib: float) -> int:
-    if not gib > 0:
-        raise InputError(f"--max-gib must be > 0, got {gib}")
+    if not 0 < gib < 1e6:
+        raise InputError(f"--max-gib must be > 0 and below a million, got {gib}")
     return int(gib * _GIB)

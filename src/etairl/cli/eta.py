@@ -83,13 +83,14 @@ def _print(config: Config, eta: Eta, law: np.ndarray, summary: dict[str, float])
     facts(title, rows)
     console = out()
     console.print("\nweight of each tenth of the episode (┊ uniform)", style="dim")
+    width = max(10, min(50, console.width - 20))
     for start, share in zip(range(0, 100, 10), shares_of_tenths(law), strict=True):
-        console.print(f"{start:3d}–{start + 10:3d} % {_bar(share)} {100 * share:5.1f} %")
+        console.print(f"{start:3d}–{start + 10:3d} % {_bar(share, width)} {100 * share:5.1f} %")
     if config.output is not None:
         console.print(f"\ndrawn into {config.output}")
 
 
-def _bar(share: float, width: int = 50, full: float = 0.5) -> str:
+def _bar(share: float, width: int, full: float = 0.5) -> str:
     cells = ["━"] * min(width, round(width * share / full))
     cells += [" "] * (width - len(cells))
     mark = round(width * 0.1 / full)

@@ -44,17 +44,21 @@ class Demos:
 
 def _within_bounds(actions: np.ndarray, spec: Spec) -> tuple[np.ndarray, int]:
     if spec.discrete_actions is not None:
-        index = actions.astype(np.int64)
-        bad = (index != actions) | (index < 0) | (index >= spec.discrete_actions)
+        bad = (actions != np.floor(actions)) | (actions < 0) | (actions >= spec.discrete_actions)
         if bad.any():
             row = int(np.argmax(bad[:, 0]))
             raise InputError(
                 f"action {actions[row, 0]} at row {row} is not one of the "
                 f"{spec.discrete_actions} actions 0 to {spec.discrete_actions - 1}"
             )
-        return index, 0
+        return actions.astype(np.int64), 0
     if spec.action_low is None or spec.action_high is None:
         return actions, 0
+    if actions.dtype.kind != "f":
+        raise InputError(
+            f"actions are {actions.dtype}, but have bounds: store them as floats, or say how many "
+            "discrete actions there are"
+        )
     low = np.asarray(spec.action_low, dtype=actions.dtype)
     high = np.asarray(spec.action_high, dtype=actions.dtype)
     outside = ((actions < low) | (actions > high)).any(axis=1)

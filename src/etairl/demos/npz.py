@@ -4,8 +4,12 @@ A file is data. Arrays of Python objects are refused, and every declared size an
 against the others, and against a limit, before anything is read into memory.
 """
 
+import contextlib
+import io
+import lzma
 import math
 import os
+import struct
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -28,6 +32,7 @@ OPTIONAL = (
     "environment",
 )
 MAX_BYTES = 2**31
+_LONGEST_HEADER = 10_000
 _KINDS = {"terminals": "b", "timeouts": "b", "episode_lengths": "iu", "actions": "fiu"} | {
     "discrete_actions": "iu",
     "environment": "U",
@@ -39,6 +44,7 @@ _DIMENSIONS = {"observations": 2, "actions": 2, "final_observations": 2, "tasks"
 _KIND_NAMES = {"f": "floating-point", "b": "boolean", "iu": "integer", "U": "text"} | {
     "fiu": "floating-point or integer"
 }
+_LONGEST_TEXT = 200
 
 
 def read_npz(path: Path, max_bytes: int = MAX_BYTES) -> tuple[Trajectories, Spec]:
@@ -64,7 +70,10 @@ def read_npz(path: Path, max_bytes: int = MAX_BYTES) -> tuple[Trajectories, Spec
         return _to_trajectories(arrays)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+    except (
+        *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError),
+        *(OSError, NotImplementedError, RuntimeError),
+    ) as error:
         raise InputError(
             f"{path}: not a readable .npz file ({error}); was it cut short on its way here?"
         ) from None
@@ -104,11 +113,21 @@ def _read_headers(archive: zipfile.ZipFile) -> dict[str, _Header]:
 
 
 def _read_header(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> _Header:
-    readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+    readers = {1: (npy.read_array_header_1_0, "<H"), 2: (npy.read_array_header_2_0, "<I")}
     try:
         with archive.open(member) as stream:
-            shape, fortran_order, dtype = readers[npy.read_magic(stream)](stream)
-            data_start = stream.tell()
+            # The length of the header comes from the file: it is checked before it is believed.
+            read, length_format = readers[npy.read_magic(stream)[0]]
+            raw_length = stream.read(struct.calcsize(length_format))
+            (length,) = struct.unpack(length_format, raw_length)
+            if length > _LONGEST_HEADER:
+                raise InputError(f"{name} has a header of {length} bytes, which no array needs")
+            shape, fortran_order, dtype = read(io.BytesIO(raw_length + stream.read(length)))
+            data_start = npy.MAGIC_LEN + len(raw_length) + length
+    except InputError:
+        raise
+    except struct.error:
+        raise InputError(f"{name} is not a plain NumPy array") from None
     except (ValueError, KeyError, SyntaxError, TypeError, OverflowError, RecursionError):
         raise InputError(f"{name} is not a plain NumPy array") from None
     if dtype.hasobject:
@@ -136,13 +155,20 @@ def _check_headers(headers: dict[str, _Header], max_bytes: int) -> None:
         kinds = _KINDS.get(name, "f")
         if header.dtype.kind not in kinds:
             raise InputError(f"{name} must be {_KIND_NAMES[kinds]}, it is {header.dtype}")
+        if kinds == "U" and header.dtype.itemsize > 4 * _LONGEST_TEXT:
+            raise InputError(f"{name} is longer than {_LONGEST_TEXT} characters")
         dimensions = _DIMENSIONS.get(name, 1)
         if len(header.shape) != dimensions:
             raise InputError(
                 f"{name} must have {dimensions} dimensions, its shape is {list(header.shape)}"
             )
-    if headers["observations"].shape[0] == 0:
-        raise InputError("it holds no steps")
+    for name in ("observations", "actions"):
+        if 0 in headers[name].shape:
+            raise InputError(f"{name} is empty: its shape is {list(headers[name].shape)}")
+    _check_sizes_agree(headers)
+
+
+def _check_sizes_agree(headers: dict[str, _Header]) -> None:
     sizes = {
         "steps": (headers["observations"], ("actions", "terminals", "timeouts", "rewards"), 0),
         "episodes": (headers["episode_lengths"], ("final_observations", "tasks"), 0),
@@ -222,14 +248,16 @@ def write_npz(demos: Demos, path: Path) -> None:
         "environment": None if spec.environment is None else np.array(spec.environment),
     }
     known = {name: array for name, array in arrays.items() if array is not None}
-    path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with beside.open("wb") as stream:
             np.savez_compressed(stream, allow_pickle=False, **known)
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(beside, path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
+    finally:
+        with contextlib.suppress(OSError):
+            beside.unlink(missing_ok=True)

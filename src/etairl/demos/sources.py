@@ -42,9 +42,12 @@ def load_demos(
     if select is not None:
         trajectories = select(trajectories)
     if bounds is not None:
-        low, high = ((bound,) * spec.act_dim for bound in bounds)
+        low, high = ((float(bound),) * spec.act_dim for bound in bounds)
         spec = replace(spec, action_low=low, action_high=high)
-    return Demos(trajectories, spec, name)
+    try:
+        return Demos(trajectories, spec, name)
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None
 
 
 def _existing(path: Path) -> Path:

@@ -1,6 +1,7 @@
 """What a set of demonstrations holds, what may go wrong with it, and which weighting suits it."""
 
 from dataclasses import dataclass
+from hashlib import sha256
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from etairl.eta import Eta, Geometric, Poisson
 from etairl.evaluation.cycle import Cycle, rhythm
 from etairl.evaluation.mmd import Floor, floor
 from etairl.measures import FutureSampler
-from etairl.types import Trajectories
+from etairl.types import InputError, Trajectories
 
 _FLOOR_POINTS = 10_000
 
@@ -82,6 +83,8 @@ def inspect(demos: Demos, seed: int = 0) -> Inspection:
         Counts, ranges, the expert-vs-expert MMD² floor, the movement cycle, a suggested weighting
         and warnings.
     """
+    if seed < 0:
+        raise InputError(f"the seed must be >= 0, got {seed}")
     t = demos.trajectories
     found = rhythm(np.random.default_rng(seed), t)
     raw, standardised = _floors(np.random.default_rng(seed), demos)
@@ -121,9 +124,8 @@ def _floors(rng: np.random.Generator, demos: Demos) -> tuple[Floor | None, Floor
     # Evenly spread steps, each once: repeated points would bias the MMD upwards.
     rows = np.unique(np.linspace(0, t.steps - 1, min(t.steps, _FLOOR_POINTS)).astype(np.int64))
     groups = t.episode_numbers[rows]
-    pairs = t.pairs()
-    raw = floor(rng, pairs[rows], groups)
-    return raw, floor(rng, demos.standardiser(pairs)[rows], groups)
+    pairs = np.concatenate([t.observations[rows], t.actions[rows]], axis=1, dtype=np.float64)
+    return floor(rng, pairs, groups), floor(rng, demos.standardiser(pairs), groups)
 
 
 def _advice(cycle: Cycle | None, mixing_time: float | None, horizon: int) -> Advice:
@@ -185,4 +187,6 @@ def _warnings(demos: Demos) -> list[str]:
 
 def _distinct(t: Trajectories) -> set[bytes]:
     ends = zip(t.offsets[:-1].tolist(), t.offsets[1:].tolist(), strict=True)
-    return {t.observations[a:b].tobytes() + t.actions[a:b].tobytes() for a, b in ends}
+    return {
+        sha256(t.observations[a:b].tobytes() + t.actions[a:b].tobytes()).digest() for a, b in ends
+    }

@@ -1,10 +1,13 @@
 r"""Sums of the RBF kernel $k(x, y) = e^{-|x-y|^2/h}$ over groups of points, in bounded memory."""
 
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
+from threadpoolctl import threadpool_limits
 
 from etairl.types import InputError
 
@@ -30,6 +33,7 @@ def resolve_bandwidth(points: Points, bandwidth: Bandwidth) -> float:
 
 def _median_distance2(points: np.ndarray, most: int = 2000) -> float:
     some = points[np.linspace(0, len(points) - 1, min(len(points), most)).astype(int)]
+    some = some.astype(np.float64) - some.mean(axis=0, dtype=np.float64)
     norms = (some**2).sum(axis=1)
     distances = norms[:, None] + norms[None] - 2.0 * some @ some.T
     median = float(np.median(distances[np.triu_indices(len(some), k=1)]))
@@ -62,25 +66,45 @@ def kernel_sums(
     count = int(groups[-1]) + 1
     left, right = _factors(points, bandwidth)
     sums = np.zeros((count, count))
-    for i in range(0, len(points), _BLOCK):
-        rows = slice(i, i + _BLOCK)
-        row_groups, row_sum = _indicator(groups[rows], weights, rows, left.dtype)
-        for j in range(i, len(points), _BLOCK):
-            columns = slice(j, j + _BLOCK)
-            block = left[rows] @ right[columns].T
-            np.exp(block, out=block)
-            if j == i:
-                np.fill_diagonal(block, 0.0)
-            column_groups, column_sum = _indicator(groups[columns], weights, columns, left.dtype)
-            part = row_sum.T.astype(np.float64) @ (block @ column_sum).astype(np.float64)
-            sums[np.ix_(row_groups, column_groups)] += part
-            if j > i:
-                sums[np.ix_(column_groups, row_groups)] += part.T
-        if progress is not None:
-            # Row block i has as many columns as lie to its right: a triangle.
-            left_over = max(0.0, 1.0 - (i + _BLOCK) / len(points))
-            progress(1.0 - left_over**2)
+
+    def one(start: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return _row_block(left, right, groups, weights, start, count)
+
+    # A thread per core, each with its own matrix products: their exponentials run in parallel too.
+    with threadpool_limits(1), ThreadPoolExecutor(os.cpu_count()) as threads:
+        starts = range(0, len(points), _BLOCK)
+        for start, (present, own, other) in zip(starts, threads.map(one, starts), strict=True):
+            sums[present] += own + other
+            sums[:, present] += other.T
+            if progress is not None:
+                # A block of rows has as many columns as lie to its right: a triangle.
+                left_over = max(0.0, 1.0 - (start + _BLOCK) / len(points))
+                progress(1.0 - left_over**2)
     return sums
+
+
+def _row_block(
+    left: np.ndarray,
+    right: np.ndarray,
+    groups: np.ndarray,
+    weights: np.ndarray | None,
+    start: int,
+    count: int,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Groups of a block of rows; their sums with the same block, and with all later columns."""
+    rows = slice(start, start + _BLOCK)
+    present, row_sum = _indicator(groups[rows], weights, rows, left.dtype)
+    own, other = np.zeros((2, len(present), count))
+    for j in range(start, len(left), _BLOCK):
+        columns = slice(j, j + _BLOCK)
+        block = left[rows] @ right[columns].T
+        np.exp(block, out=block)
+        if j == start:
+            np.fill_diagonal(block, 0.0)
+        column_groups, column_sum = _indicator(groups[columns], weights, columns, left.dtype)
+        part = row_sum.T.astype(np.float64) @ (block @ column_sum).astype(np.float64)
+        (own if j == start else other)[:, column_groups] += part
+    return present, own, other
 
 
 def _factors(points: np.ndarray, bandwidth: float) -> tuple[np.ndarray, np.ndarray]:

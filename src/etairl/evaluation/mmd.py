@@ -12,6 +12,8 @@ are then biased. Given `groups`, the episode number of each point, the sums $i \
 from different episodes only, which is unbiased again, and whatever resamples moves whole episodes.
 """
 
+import math
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -98,7 +100,8 @@ def mmd2_weighted(
     """
     points = _checked(x, y)
     for name, weights, rows in (("a", a, x), ("b", b, y)):
-        if weights.shape != (len(rows),) or not (weights >= 0).all() or not weights.sum() > 0:
+        finite = weights.shape == (len(rows),) and 0 < weights.sum() < np.inf
+        if not finite or not (weights >= 0).all():
             raise InputError(f"{name} must hold {len(rows)} weights >= 0 that are not all 0")
     signed = np.concatenate([a / a.sum(), -b / b.sum()])
     h = resolve_bandwidth(points, bandwidth)
@@ -122,6 +125,8 @@ def mmd2_fourier(
     says how well: the standard error falls with $\sqrt{\text{frequencies}}$.
     """
     points = _checked(x, y)
+    if frequencies < 2:
+        raise InputError(f"frequencies must be at least 2, got {frequencies}")
     scale = np.sqrt(2.0 / resolve_bandwidth(points, bandwidth))
     omega = (scale * rng.standard_normal((points.shape[1], frequencies))).astype(np.float32)
     centre = points.mean(axis=0)
@@ -166,6 +171,9 @@ def permutation_test(
 ) -> float:
     """p-value of "`x` and `y` come from one law": the share of relabellings with an MMD² as large.
 
+    With groups the law is that of whole episodes, their lengths included: a sample whose episodes
+    end earlier may be told apart by that alone.
+
     Args:
         rng: draws the relabellings.
         x: points of the first sample.
@@ -178,7 +186,8 @@ def permutation_test(
     Returns:
         The p-value, exact at its level when the groups are exchangeable.
     """
-    pool = _Pool.of(x, y, groups or (_bins(len(x)), _bins(len(y))), bandwidth)
+    _at_least_one(permutations=permutations)
+    pool = _Pool.of(x, y, groups or _pair_of_bins(x, y), bandwidth)
     labels = np.broadcast_to(pool.of_x, (permutations + 1, len(pool.of_x))).astype(np.float64)
     labels[1:] = rng.permuted(labels[1:], axis=1)
     values = pool.mmd2(labels, 1.0 - labels)
@@ -200,7 +209,10 @@ def bootstrap_interval(
     Pairs from one episode, or from it and its copy, are left out as in the estimate itself. See
     `permutation_test` for the arguments.
     """
-    pool = _Pool.of(x, y, groups or (_bins(len(x)), _bins(len(y))), bandwidth)
+    _at_least_one(resamples=resamples)
+    if not 0.0 < level < 1.0:
+        raise InputError(f"level must lie in (0, 1), got {level}")
+    pool = _Pool.of(x, y, groups or _pair_of_bins(x, y), bandwidth)
     counts = np.zeros((resamples, len(pool.of_x)))
     for side in (pool.of_x, ~pool.of_x):
         many = int(side.sum())
@@ -234,16 +246,28 @@ def floor(
         Mean and 95 % quantile over the splits. The mean is near 0, the quantile shrinks with the
         number of episodes: compare an MMD² of as many episodes a side, computed with `groups`.
     """
-    groups = _bins(len(x)) if groups is None else groups
+    _at_least_one(splits=splits)
+    groups = _bins(len(x))[0] if groups is None else groups
     episodes = len(np.unique(groups))
     if episodes < 4:
         raise InputError(f"a floor needs at least 4 episodes to split in two, got {episodes}")
-    pool = _Pool.of(x, x[:0], (groups, groups[:0]), bandwidth, progress)
-    labels = np.broadcast_to(np.arange(episodes) < episodes // 2, (splits, episodes))
-    half = rng.permuted(labels, axis=1).astype(np.float64)
+    pool = _Pool.of(x, None, (groups, groups[:0]), bandwidth, progress)
+    half = _halves(rng, episodes, splits).astype(np.float64)
     values = pool.mmd2(half, 1.0 - half)
     size = int(pool.sizes.sum()) // 2
-    return Floor(float(values.mean()), float(np.quantile(values, 0.95)), size, splits)
+    return Floor(float(values.mean()), float(np.quantile(values, 0.95)), size, len(half))
+
+
+def _halves(rng: np.random.Generator, episodes: int, splits: int) -> np.ndarray:
+    """All ways to take half of the episodes where they are few, random ones otherwise."""
+    size = episodes // 2
+    if math.comb(episodes, size) <= splits:
+        chosen = list(combinations(range(episodes), size))
+        halves = np.zeros((len(chosen), episodes), dtype=bool)
+        np.put_along_axis(halves, np.array(chosen), True, axis=1)
+        return halves
+    labels = np.broadcast_to(np.arange(episodes) < size, (splits, episodes))
+    return rng.permuted(labels, axis=1)
 
 
 class _Pool(NamedTuple):
@@ -257,7 +281,7 @@ class _Pool(NamedTuple):
     @staticmethod
     def of(
         x: np.ndarray,
-        y: np.ndarray,
+        y: np.ndarray | None,
         groups: Groups | None,
         bandwidth: Bandwidth,
         progress: Progress | None = None,
@@ -266,7 +290,7 @@ class _Pool(NamedTuple):
         if groups is None:
             ids, in_x = (np.arange(len(points)) >= len(x)).astype(np.int64), 1
         else:
-            ids, in_x = _numbered(groups, (len(x), len(y)))
+            ids, in_x = _numbered(groups, (len(x), len(points) - len(x)))
         h = resolve_bandwidth(points, bandwidth)
         sums, sizes = kernel_sums(points, ids, h, progress=progress), np.bincount(ids)
         return _Pool(sums, sizes, np.arange(len(sizes)) < in_x, groups is None)
@@ -303,17 +327,32 @@ def _numbered(groups: Groups, rows: tuple[int, int]) -> tuple[np.ndarray, int]:
     return np.concatenate(numbers), int(numbers[0][-1]) + 1
 
 
-def _checked(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[1]:
-        raise InputError(f"both samples must be [points, dims] alike, got {x.shape} and {y.shape}")
-    if len(x) < 2 or len(y) == 1:
-        raise InputError(f"an MMD needs at least 2 points on each side, got {len(x)} and {len(y)}")
-    points = np.concatenate([x, y])
+def _checked(x: np.ndarray, y: np.ndarray | None) -> np.ndarray:
+    """The points of both samples; a single sample, for its floor, where y is None."""
+    sides = [x] if y is None else [x, y]
+    shapes = " and ".join(str(side.shape) for side in sides)
+    if any(side.ndim != 2 or side.shape[1] != x.shape[1] for side in sides) or x.shape[1] == 0:
+        raise InputError(f"samples must be [points, dims] alike, got {shapes}")
+    if any(len(side) < 2 for side in sides):
+        raise InputError(f"an MMD needs at least 2 points on each side, got shapes {shapes}")
+    points = np.concatenate(sides)
     if not np.isfinite(points).all():
         raise InputError("the points hold NaN or infinite values")
     return points
 
 
-def _bins(points: int) -> Int[np.ndarray, " rows"]:
-    """Groups for independent points: small bins of equal size, as exchangeable as the points."""
-    return np.sort(np.arange(points) % min(points, _MAX_BINS))
+def _bins(*points: int) -> tuple[Int[np.ndarray, " rows"], ...]:
+    """Groups for independent points: bins of one size on all sides, so that they can be swapped."""
+    size = max(1, -(-sum(points) // (2 * _MAX_BINS)))
+    return tuple(np.arange(many) // size for many in points)
+
+
+def _pair_of_bins(x: np.ndarray, y: np.ndarray) -> Groups:
+    of_x, of_y = _bins(len(x), len(y))
+    return of_x, of_y
+
+
+def _at_least_one(**counts: int) -> None:
+    for name, count in counts.items():
+        if count < 1:
+            raise InputError(f"{name} must be at least 1, got {count}")
