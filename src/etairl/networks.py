@@ -1,5 +1,6 @@
-r"""The networks of the deep solvers: plain MLPs, twins of them, and a normaliser of their inputs."""
+"""The networks of the deep solvers: plain MLPs, twins of them, a normaliser of inputs."""
 
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import equinox as eqx
@@ -28,7 +29,7 @@ class MLP(eqx.Module):
     def init(key: PRNGKeyArray, sizes: tuple[int, ...], activation: Activation) -> "MLP":
         r"""Weights and biases uniform in $\pm 1/\sqrt{\text{inputs}}$."""
         weights, biases = [], []
-        for layer, (inputs, outputs) in enumerate(zip(sizes[:-1], sizes[1:], strict=True)):
+        for layer, (inputs, outputs) in enumerate(pairwise(sizes)):
             key_weight, key_bias = jax.random.split(jax.random.fold_in(key, layer))
             bound = 1.0 / np.sqrt(inputs)
             limits = {"minval": -bound, "maxval": bound}
@@ -73,7 +74,8 @@ def both(networks: MLP, x: Float[Array, "batch in"]) -> Float[Array, "2 batch ou
 class Normaliser(NamedTuple):
     r"""$x \mapsto \text{clip}((x - m)/s, \pm 10)$ with running statistics."""
 
-    count: Float[Array, ""]
+    rows: Float[Array, ""]
+    """seen so far"""
     mean: Float[Array, " dims"]
     variance: Float[Array, " dims"]
 
@@ -84,7 +86,7 @@ class Normaliser(NamedTuple):
 
     def seen(self, x: Float[np.ndarray, "rows dims"]) -> "Normaliser":
         """After more rows; the merged mean and variance of both parts."""
-        old, new = float(self.count), len(x)
+        old, new = float(self.rows), len(x)
         total = old + new
         mean = np.asarray(self.mean, np.float64)
         shift = x.mean(axis=0, dtype=np.float64) - mean

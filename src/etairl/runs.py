@@ -1,6 +1,7 @@
 """A run directory: what was asked, what came out, and where to go on after a stop.
 
-    config.json  versions.json  metrics.jsonl  checkpoints/  replay/  policy.safetensors  result.json
+    config.json  versions.json  metrics.jsonl  result.json
+    checkpoints/  replay/  policy.safetensors
 
 Everything is written beside its place and renamed, so a kill at any moment leaves whole files. A
 checkpoint costs what the run added since the last one, not what the replay memory holds.
@@ -25,7 +26,17 @@ from etairl.types import InputError
 
 Tree = TypeVar("Tree")
 _KEEP = 2
-_PACKAGES = ("etairl", "numpy", "jax", "jaxlib", "equinox", "optax", "envpool", "gymnasium", "mujoco")
+_PACKAGES = (
+    "etairl",
+    "numpy",
+    "jax",
+    "jaxlib",
+    "equinox",
+    "optax",
+    "envpool",
+    "gymnasium",
+    "mujoco",
+)
 _REPLAY_FIELDS = ("observations", "actions", "rewards", "terminated", "exists")
 
 
@@ -94,13 +105,15 @@ class RunDirectory:
     def open(self, config: Any, may_change: tuple[str, ...] = ()) -> bool:
         """Claim the folder for a run; True if there is a checkpoint of it to go on from.
 
-        A folder that holds a run with other settings is refused, but for those that `may_change`.
+        A folder that holds a run with other settings is refused, but for those that `may_change`
+        as long as the run is not finished.
         """
         wanted = json.loads(json.dumps(asdict(config)))
         file = self.path / "config.json"
         if file.is_file():
             found = json.loads(file.read_text())
-            differing = [k for k in wanted if found.get(k) != wanted[k] and k not in may_change]
+            free = () if self.finished else may_change
+            differing = [k for k in wanted if found.get(k) != wanted[k] and k not in free]
             if differing:
                 raise InputError(
                     f"{self.path} holds a run with other settings ({', '.join(differing)}); "
@@ -120,7 +133,9 @@ class RunDirectory:
         with (self.path / "metrics.jsonl").open("a") as stream:
             stream.write(json.dumps(row) + "\n")
 
-    def save(self, cycle: int, trees: Mapping[str, Any], values: Mapping[str, Any], replay: Replay) -> None:
+    def save(
+        self, cycle: int, trees: Mapping[str, Any], values: Mapping[str, Any], replay: Replay
+    ) -> None:
         """A checkpoint after `cycle`: PyTrees, plain values, and what the replay has gained."""
         self._save_replay(replay)
         folder = self.path / "checkpoints" / f".{cycle:08d}.part"
@@ -133,7 +148,9 @@ class RunDirectory:
         for old in sorted((self.path / "checkpoints").glob("[0-9]*"))[:-_KEEP]:
             shutil.rmtree(old)
 
-    def load(self, like: Mapping[str, Any], replay: Replay) -> tuple[dict[str, Any], dict[str, Any]]:
+    def load(
+        self, like: Mapping[str, Any], replay: Replay
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
         """The latest checkpoint; fills `replay`, and drops metrics that came after it."""
         folder = self._latest()
         assert folder is not None

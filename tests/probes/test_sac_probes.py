@@ -50,7 +50,13 @@ class TestProbes:
         """Reward 1, then the end: Q = 1."""
 
         def batch(rng, n):
-            return np.zeros((n, 1)), actions(rng, spec, n), -np.ones(n), np.zeros((n, 1)), np.ones(n)
+            return (
+                np.zeros((n, 1)),
+                actions(rng, spec, n),
+                -np.ones(n),
+                np.zeros((n, 1)),
+                np.ones(n),
+            )
 
         solver, state = learn(spec, batch)
         assert value(solver, state, 0.0, 0.0) == pytest.approx(1.0, abs=0.02)
@@ -59,7 +65,13 @@ class TestProbes:
         """Reward 1 without end, cut by time limits only: Q = 1/(1 - gamma) = 10."""
 
         def batch(rng, n):
-            return np.zeros((n, 1)), actions(rng, spec, n), -np.ones(n), np.zeros((n, 1)), np.zeros(n)
+            return (
+                np.zeros((n, 1)),
+                actions(rng, spec, n),
+                -np.ones(n),
+                np.zeros((n, 1)),
+                np.zeros(n),
+            )
 
         solver, state = learn(spec, batch, updates=3000)
         assert value(solver, state, 0.0, 0.0) == pytest.approx(10.0, abs=0.2)

@@ -50,7 +50,9 @@ def test_gradients_agree_with_finite_differences(head, rng):
         options = {"order": 1, "modes": ("rev",), "atol": 1e-5, "rtol": 1e-5}
         check_grads(lambda c: critic_loss(c, head, obs, act, target)[0], (critics,), **options)
         check_grads(
-            lambda a: actor_loss(a, head, critics, temperature, obs, here, key)[0], (actor,), **options
+            lambda a: actor_loss(a, head, critics, temperature, obs, here, key)[0],
+            (actor,),
+            **options,
         )
         check_grads(lambda a: head.cloning_loss(a, obs, act), (actor,), **options)
         # The entropy is a constant for the temperature: d/dx exp(x) (H - H*) = exp(x) (H - H*).
@@ -66,7 +68,7 @@ def test_log_probability_is_that_of_the_squashed_normal(rng):
     mean, log_std = head.gaussian(actor, obs)
     x = np.arctanh(np.asarray(act, np.float64))
     normal = stats.norm.logpdf(x, np.asarray(mean, np.float64), np.exp(np.asarray(log_std)))
-    expected = (normal - np.log1p(-np.asarray(act, np.float64) ** 2)).sum(axis=1)
+    expected = (normal - np.log1p(-(np.asarray(act, np.float64) ** 2))).sum(axis=1)
     assert np.asarray(log_prob) == pytest.approx(expected, abs=2e-3)
 
 

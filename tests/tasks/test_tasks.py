@@ -173,6 +173,7 @@ def test_simulators_that_break_say_so(own, rng):
         ("CartPole-v1", {"mode": "fixed"}, "no switch for its early ends"),
         ("Hopper-v5", {"options": {"gravity": 3}}, "has no option 'gravity'"),
         ("Hopper-v5", {"horizon": 0}, "horizon must be at least 1"),
+        ("Hopper-v5", {"engine": "bullet"}, "engine must be one of envpool, gymnasium"),
     ],
 )
 def test_what_cannot_be_made_says_why(name, settings, message):
@@ -206,8 +207,11 @@ class ThirdPartyPolicy:
 
 @pytest.mark.parametrize(
     ("name", "low", "high"),
-    [("Hopper", 3722 * 0.97, 3728 * 1.03), ("HalfCheetah", 4165 * 0.97, 4173 * 1.03)]
-    + [("Ant", 4600 * 0.97, 4690 * 1.03)],
+    [
+        ("Hopper", 3722 * 0.97, 3728 * 1.03),
+        ("HalfCheetah", 4165 * 0.97, 4173 * 1.03),
+        ("Ant", 4600 * 0.97, 4690 * 1.03),
+    ],
 )
 def test_third_party_policies_do_what_they_did(third_party, rng, name, low, high):
     """Returns over 1,000 steps as stated with the weights, within 3 %."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from etairl.buffers import Replay
@@ -114,11 +115,11 @@ def train_expert(
             updates = max(1, round(config.cycle * task.envs * config.updates_per_step))
             drawn = replay.draw(rng, (updates, config.batch))
             batches = Batch(
-                obs=drawn.observations,
-                act=drawn.actions,
-                cost=-drawn.rewards,
-                next_obs=drawn.next_observations,
-                terminated=drawn.terminated.astype(np.float32),
+                obs=jnp.asarray(drawn.observations),
+                act=jnp.asarray(drawn.actions),
+                cost=jnp.asarray(-drawn.rewards),
+                next_obs=jnp.asarray(drawn.next_observations),
+                terminated=jnp.asarray(drawn.terminated, jnp.float32),
             )
             key = jax.random.fold_in(jax.random.key(config.seed), cycles + 1)
             state, info = solver.updates(state, batches, key)

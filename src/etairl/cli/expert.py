@@ -1,5 +1,6 @@
 """`etairl expert`: train on the true cost, record demonstrations, say how good they are."""
 
+import shlex
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -58,14 +59,18 @@ def run(arguments: list[str]) -> int:
     config = parse(Config, arguments, "expert")
     directory = RunDirectory(config.output)
     going_on = directory.open(config.train, may_change=("steps",))
+    if config.train.sac.absorbing:
+        raise InputError("experts train in the environment as it is, without an absorbing state")
     task = make_expert_task(config.train)
     solver = make_solver(config.train, task)
     if not directory.finished:
         _train(config, directory, going_on, task, solver)
-    return _record(config, solver)
+    return _record(config, solver, arguments)
 
 
-def _train(config: Config, directory: RunDirectory, going_on: bool, task: Task, solver: SAC) -> None:
+def _train(
+    config: Config, directory: RunDirectory, going_on: bool, task: Task, solver: SAC
+) -> None:
     train = config.train
     progress = begin(train, task, solver)
     if going_on:
@@ -78,7 +83,9 @@ def _train(config: Config, directory: RunDirectory, going_on: bool, task: Task, 
     returns: list[float] = []
     cycle = None
     if progress.steps >= train.steps:
-        raise InputError(f"{config.output} is at step {progress.steps:,} already; ask for more steps")
+        raise InputError(
+            f"{config.output} is at step {progress.steps:,} already; ask for more steps"
+        )
     with Meter(f"training on {train.env}", train.steps) as meter:
         try:
             for cycle in train_expert(train, task, solver, progress):
@@ -96,7 +103,8 @@ def _train(config: Config, directory: RunDirectory, going_on: bool, task: Task, 
     assert cycle is not None
     last = cycle.progress.solver
     save_tree(config.output / "policy.safetensors", (last.actor, last.normaliser))
-    directory.finish({"steps": cycle.progress.steps, "training_return": float(np.mean(returns))})
+    mean = float(np.mean(returns)) if returns else None
+    directory.finish({"steps": cycle.progress.steps, "training_return": mean})
 
 
 def _checkpoint(directory: RunDirectory, cycle: Cycle) -> None:
@@ -106,13 +114,13 @@ def _checkpoint(directory: RunDirectory, cycle: Cycle) -> None:
     )
 
 
-def _metrics(cycle: Cycle, returns: list[float]) -> dict[str, float]:
+def _metrics(cycle: Cycle, returns: list[float]) -> dict[str, int | float]:
     row = {"cycle": cycle.progress.cycles, "steps": cycle.progress.steps}
     info = {} if cycle.info is None else {k: float(v) for k, v in cycle.info._asdict().items()}
     return row | {"return": float(np.mean(returns))} | info
 
 
-def _record(config: Config, solver: SAC) -> int:
+def _record(config: Config, solver: SAC, arguments: list[str]) -> int:
     train = config.train
     fresh = solver.init(jax.random.key(0))
     actor, normaliser = load_tree(
@@ -130,6 +138,7 @@ def _record(config: Config, solver: SAC) -> int:
     returns = recorded.returns
     assert returns is not None
     card = {
+        "command": shlex.join(["etairl", "expert", *arguments]),
         "environment": train.env,
         "episodes": len(recorded),
         "steps": recorded.steps,
@@ -147,4 +156,3 @@ def _record(config: Config, solver: SAC) -> int:
         markup=False,
     )
     return 0
-

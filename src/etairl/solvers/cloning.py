@@ -1,8 +1,8 @@
-"""Behaviour cloning: supervised learning of the demonstrator's actions. A baseline, or a warm start."""
+"""Behaviour cloning: learn the demonstrator's actions. A baseline, or a warm start."""
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -27,7 +27,7 @@ class CloningConfig:
     learning_rate: float = 1e-3
     weight_decay: float = 1e-4
     held_out: float = 0.1
-    """share of the episodes that decides when to stop; with a single episode none is held out"""
+    """share of the episodes that decides when to stop; by default none of fewer than ten"""
     rounds: int = 20
     """how often the held-out loss is looked at; the best round is kept"""
 
@@ -62,8 +62,7 @@ def clone(trajectories: Trajectories, spec: Spec, config: CloningConfig, seed: i
     judge = test if test.any() else ~test
     sizes = (spec.obs_dim, *config.hidden, head.actor_outputs)
     actor = MLP.init(jax.random.key(seed), sizes, config.activation)
-    optimiser = _optimiser(config)
-    state = optimiser.init(actor)  # pyright: ignore[reportArgumentType]
+    state = _optimiser(config).init(actor)  # pyright: ignore[reportArgumentType]
     train = np.flatnonzero(~test)
     each = config.updates // config.rounds
     best = Clone(actor, np.inf, 0)
@@ -93,8 +92,10 @@ def _fit(
     def body(carry: tuple[MLP, Any], batch: tuple[Array, Array]) -> tuple[tuple[MLP, Any], None]:
         actor, state = carry
         grads = jax.grad(head.cloning_loss)(actor, *batch)
-        updates, state = _optimiser(config).update(grads, state, actor)  # pyright: ignore[reportArgumentType]
-        return (optax.apply_updates(actor, updates), state), None  # pyright: ignore
+        params: Any = actor
+        updates, state = _optimiser(config).update(grads, state, params)
+        actor = cast(MLP, optax.apply_updates(params, updates))
+        return (actor, state), None
 
     (actor, state), _ = jax.lax.scan(body, (actor, state), (obs, act))
     return actor, state

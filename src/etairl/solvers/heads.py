@@ -1,8 +1,8 @@
 r"""How an actor turns network outputs into actions, and critics into values.
 
 A head is all that differs between continuous and discrete soft actor-critic. Both give, per row:
-$Q_i(s, a)$; the soft value $V(s) = \mathbb{E}_{a\sim\pi}[\min_i Q_i(s,a) - \alpha\log\pi(a \mid s)]$
-and the entropy $-\mathbb{E}\log\pi$, by one drawn action or by the sum over all of them.
+$Q_i(s, a)$; and for the policy's own actions $\mathbb{E}\min_i Q_i(s, a)$ and
+$\mathbb{E}\log\pi(a \mid s)$, by one drawn action or by the sum over all of them.
 """
 
 from dataclasses import dataclass
@@ -32,10 +32,25 @@ class Choice(NamedTuple):
 class Head(Protocol):
     """The action space, as actor and critics see it."""
 
-    actor_outputs: int
-    critic_inputs: int
-    critic_outputs: int
-    target_entropy: float
+    @property
+    def actor_outputs(self) -> int:
+        """Width of the last layer of an actor."""
+        ...
+
+    @property
+    def critic_inputs(self) -> int:
+        """Width of the first layer of a critic."""
+        ...
+
+    @property
+    def critic_outputs(self) -> int:
+        """Width of the last layer of a critic."""
+        ...
+
+    @property
+    def target_entropy(self) -> float:
+        """What an adaptive temperature aims at by default."""
+        ...
 
     def q(
         self, critics: MLP, obs: Float[Array, "batch obs"], act: Float[Array, "batch act"]
@@ -79,7 +94,10 @@ class GaussianHead:
         """State and action."""
         return self.obs_dim + self.act_dim
 
-    critic_outputs = 1
+    @property
+    def critic_outputs(self) -> int:
+        """The value."""
+        return 1
 
     @property
     def target_entropy(self) -> float:
@@ -129,7 +147,7 @@ class GaussianHead:
 
 @dataclass(frozen=True)
 class CategoricalHead:
-    """One of `actions` actions, given as an index in one column; all expectations are exact sums."""
+    """One of `actions` actions, an index in one column; expectations are exact sums."""
 
     obs_dim: int
     actions: int

@@ -108,7 +108,7 @@ def critic_loss(
 def soft_target(
     gamma_rl: float, cost: Rows, terminated: Rows, q: Rows, log_prob: Rows, temperature: Scalar
 ) -> Rows:
-    r"""$y = -c + \gamma(1 - \text{terminated})(\min_i \bar Q_i(s', a') - \alpha\log\pi(a' \mid s'))$.
+    r"""$y = -c + \gamma(1-\text{terminated})(\min_i \bar Q_i(s',a') - \alpha\log\pi(a' \mid s'))$.
 
     Only termination cuts the bootstrap; a time limit does not.
     """
@@ -119,7 +119,7 @@ def soft_target(
 def actor_loss(
     actor: MLP, head: Head, critics: MLP, temperature: Scalar, obs: Array, here: Rows, key: Array
 ) -> tuple[Scalar, Scalar]:
-    r"""$\mathbb{E}[\alpha\log\pi(a \mid s) - \min_i Q_i(s, a)]$ where `here` is 1; and the entropy."""
+    r"""$\mathbb{E}[\alpha\log\pi(a \mid s) - \min_i Q_i(s,a)]$ where `here` is 1; the entropy."""
     choice = head.choose(key, actor, critics, obs)
     many = jnp.maximum(here.sum(), 1.0)
     loss = (here * (temperature * choice.log_prob - choice.q)).sum() / many
@@ -159,9 +159,9 @@ class SAC:
             targets=jax.tree.map(jnp.copy, critics),
             log_temperature=log_temperature,
             normaliser=Normaliser.identity(self.spec.obs_dim),
-            actor_optimiser=self._optimiser(config.actor_lr).init(actor),
-            critic_optimiser=self._optimiser(config.critic_lr).init(critics),
-            temperature_optimiser=self._optimiser(config.temperature_lr).init(log_temperature),
+            actor_optimiser=self._start(config.actor_lr, actor),
+            critic_optimiser=self._start(config.critic_lr, critics),
+            temperature_optimiser=self._start(config.temperature_lr, log_temperature),
         )
 
     def observe(self, state: SACState, observations: Float[np.ndarray, "rows obs"]) -> SACState:
@@ -187,7 +187,12 @@ class SAC:
         temperature = jnp.exp(state.log_temperature)
         choice = head.choose(key_target, state.actor, state.targets, next_obs)
         target = soft_target(
-            config.gamma_rl, batch.cost, batch.terminated, choice.q, there * choice.log_prob, temperature
+            config.gamma_rl,
+            batch.cost,
+            batch.terminated,
+            choice.q,
+            there * choice.log_prob,
+            temperature,
         )
         (loss_q, q), grads = jax.value_and_grad(critic_loss, has_aux=True)(
             state.critics, head, obs, batch.act, jax.lax.stop_gradient(target)
@@ -254,6 +259,9 @@ class SAC:
     def _optimiser(self, rate: float) -> optax.GradientTransformation:
         clip, adam = self.config.max_gradient_norm, optax.adam(rate)
         return adam if clip is None else optax.chain(optax.clip_by_global_norm(clip), adam)
+
+    def _start(self, rate: float, params: Any) -> Any:
+        return self._optimiser(rate).init(params)
 
     def _step(self, rate: float, grads: Any, optimiser: Any, params: Any) -> tuple[Any, Any]:
         updates, optimiser = self._optimiser(rate).update(grads, optimiser)

@@ -1,4 +1,4 @@
-"""Gymnasium: any registered environment, also a user's own; slower, but there is nothing it lacks."""
+"""Gymnasium: any registered environment, also a user's own."""
 
 from typing import Any
 

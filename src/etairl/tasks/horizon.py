@@ -31,7 +31,9 @@ class AbsorbingTask:
         """Act in the copies that are still in the world."""
         everyone = np.ones(self.envs, dtype=bool)
         if self._time == self.horizon:
-            return Step(self.reset(), np.zeros(self.envs, np.float32), ~everyone, ~everyone, everyone)
+            return Step(
+                self.reset(), np.zeros(self.envs, np.float32), ~everyone, ~everyone, everyone
+            )
         inner = self._task.step(actions)
         self._time += 1
         rewards = np.where(self._alive, inner.rewards, np.float32(0.0))
@@ -40,9 +42,7 @@ class AbsorbingTask:
         return Step(self._marked(inner.observations), rewards, ~everyone, last, ~everyone)
 
     def _marked(self, observations: np.ndarray) -> np.ndarray:
-        marked = np.concatenate(
-            [observations, np.zeros((self.envs, 1), np.float32)], axis=1
-        )
+        marked = np.concatenate([observations, np.zeros((self.envs, 1), np.float32)], axis=1)
         marked[~self._alive] = 0.0
         marked[~self._alive, -1] = 1.0
         return marked

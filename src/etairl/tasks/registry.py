@@ -2,7 +2,7 @@
 
 import os
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, get_args
 
 from etairl.tasks.envpool import EnvPoolTask, envpool_names
 from etairl.tasks.horizon import AbsorbingTask, GuardedTask
@@ -48,6 +48,13 @@ def make_task(
     """
     if envs < 1:
         raise InputError(f"at least one copy of the environment is needed, got {envs}")
+    for name, value, allowed in (
+        ("mode", mode, get_args(HorizonMode)),
+        ("engine", engine, (None, "envpool", "gymnasium")),
+    ):
+        if value not in allowed:
+            choices = ", ".join(str(choice) for choice in allowed if choice)
+            raise InputError(f"{name} must be one of {choices}, got {value!r}")
     if horizon is not None and horizon < 1:
         raise InputError(f"the horizon must be at least 1 step, got {horizon}")
     names = envpool_names()
@@ -81,6 +88,6 @@ def _ending_options(environment: str, mode: HorizonMode) -> dict[str, Any]:
 
 
 def _unknown(environment: str, names: list[str]) -> str:
-    close = get_close_matches(environment, names, n=3)
+    close = get_close_matches(environment, set(names), n=3)
     hint = f"did you mean {', '.join(close)}?" if close else "is it registered with Gymnasium?"
     return f"unknown environment {environment!r}; {hint}"

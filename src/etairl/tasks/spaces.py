@@ -22,9 +22,7 @@ def read_spec(environment: str, observation_space: Any, action_space: Any) -> Sp
     low, high = np.ravel(action_space.low), np.ravel(action_space.high)
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
         raise InputError(f"{environment}: its actions have no bounds; a squashed policy needs them")
-    return Spec(
-        obs_dim, len(low), tuple(low.tolist()), tuple(high.tolist()), None, environment
-    )
+    return Spec(obs_dim, len(low), tuple(low.tolist()), tuple(high.tolist()), None, environment)
 
 
 def _width(environment: str, space: Any) -> int:
