@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from etairl.bench import sampling
+from etairl.bench import sampling, solver
 
 
 def test_every_case_is_timed(monkeypatch):
@@ -24,3 +24,9 @@ def test_the_plain_draw_is_uniform_over_trajectories_and_times(monkeypatch):
     monkeypatch.setattr(sampling, "DRAWS", 100_000)
     rows = sampling._plain(np.random.default_rng(0), np.array([0, 500, 550]))
     assert abs((rows >= 500).mean() - 0.5) < 4 * 0.5 / np.sqrt(100_000)
+
+
+def test_rollouts_and_updates_are_timed():
+    found = solver.bench_rollouts("Pendulum-v1", envs=3, steps=10, rounds=1)
+    assert found.ratio == pytest.approx(found.with_policy / found.fixed_actions)
+    assert solver.bench_update((8,), batch=4, updates=2).milliseconds > 0

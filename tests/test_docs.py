@@ -36,8 +36,10 @@ def with_language(language: str) -> list:
     ]
 
 
-def assert_shown(shown: str, printed: str) -> None:
+def assert_shown(shown: str, printed: str, figures: bool = True) -> None:
     """Every shown line was printed, in this order. Spaces do not matter, last digits neither."""
+    if not figures:
+        shown, printed = NUMBER.sub("0", shown), NUMBER.sub("0", printed)
     rest = iter(printed.splitlines())
     for line in shown.splitlines():
         if line.strip() not in ("", "…"):
@@ -101,7 +103,8 @@ def test_console_blocks(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         asked = i + 1 < len(commands) and commands[i + 1].startswith("echo $?")
         assert code == 0 or asked, f"{line} ended with {code}\n{printed}"
         if "bench" not in line:
-            assert_shown(shown, printed)
+            # What training ends with depends on the machine and on the simulator.
+            assert_shown(shown, printed, figures="etairl expert" not in line)
 
 
 def run_etairl(words: list[str]) -> tuple[int, str]:

@@ -1,7 +1,7 @@
 """The data everything shares: trajectories, batches, and the roles that other modules fill."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Num
@@ -268,9 +268,54 @@ class FutureBatch(NamedTuple):
     rows: Int[np.ndarray, " batch"]
 
 
+@runtime_checkable
 class Sampler(Protocol):
     r"""Draws state-action pairs from a measure of a collection of episodes."""
 
     def __call__(self, rng: np.random.Generator, trajectories: Trajectories, n: int) -> FutureBatch:
         """Draw `n` pairs."""
+        ...
+
+
+HorizonMode = Literal["terminating", "fixed", "absorbing"]
+"""terminating: as the environment does. fixed: early ends switched off. absorbing: early ends are
+followed by an absorbing state up to the horizon."""
+
+
+class Step(NamedTuple):
+    """What all copies of a task did in one step."""
+
+    observations: Float[np.ndarray, "envs obs"]
+    rewards: Float[np.ndarray, " envs"]
+    terminated: Bool[np.ndarray, " envs"]
+    truncated: Bool[np.ndarray, " envs"]
+    fresh: Bool[np.ndarray, " envs"]
+    """the copy was reset instead of stepped: its row starts an episode and is no transition"""
+
+
+@runtime_checkable
+class Task(Protocol):
+    """Copies of one environment, stepped together. An ended copy is reset by the next step."""
+
+    spec: Spec
+    envs: int
+    horizon: int
+
+    def reset(self) -> Float[np.ndarray, "envs obs"]:
+        """Start all copies anew."""
+        ...
+
+    def step(self, actions: Num[np.ndarray, "envs act"]) -> Step:
+        """Act in all copies, with actions in the units of the environment."""
+        ...
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """Chooses actions, in the units of the environment, for a batch of observations."""
+
+    def __call__(
+        self, rng: np.random.Generator | None, observations: Float[np.ndarray, "batch obs"]
+    ) -> Num[np.ndarray, "batch act"]:
+        """Draw actions; without a random generator the most likely ones."""
         ...

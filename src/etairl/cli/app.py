@@ -15,6 +15,7 @@ COMMANDS = {
     "demo": "the main job on what is in the box",
     "eta": "show what a weighting does to the frames a discriminator sees",
     "demos": "demonstrations: ls, info, import, export",
+    "expert": "train an expert on the true cost and record demonstrations",
     "bench": "the speed table, as ratios within one run",
 }
 

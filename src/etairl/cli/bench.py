@@ -1,22 +1,22 @@
 """`etairl bench`: the speed tables."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 
-from etairl.bench.sampling import CASES, DRAWS, Draw, Products, bench_draws, bench_mmd
 from etairl.cli.console import out, parse, print_json, table, track, working
 
 
 @dataclass(frozen=True)
 class Config:
-    """Measure speed, as ratios within one run. Exit code 1 if a ratio is above its limit."""
+    """Measure speed, as ratios within one run. Exit code 1 if a ratio is beyond its limit."""
 
     what: Annotated[
-        tyro.conf.Positional[Literal["all", "sampling"]], tyro.conf.arg(metavar="WHAT")
+        tyro.conf.Positional[Literal["all", "sampling", "solver"]], tyro.conf.arg(metavar="WHAT")
     ] = "all"
-    """sampling: index draws beside a plain uniform draw, MMD² beside its matrix products"""
+    """sampling: index draws beside a plain uniform draw, MMD² beside its matrix products;
+    solver: gradient updates, and rollouts beside the bare simulator"""
     json: bool = False
     """print JSON"""
 
@@ -24,34 +24,71 @@ class Config:
 def run(arguments: list[str]) -> int:
     """The command."""
     config = parse(Config, arguments, "bench")
+    found: dict[str, Any] = {}
+    good = True
+    for name, bench in (("sampling", _sampling), ("solver", _solver)):
+        if config.what in (name, "all"):
+            result, ok = bench(quiet=config.json)
+            found |= result
+            good = good and ok
+    if config.json:
+        print_json(found)
+    return 0 if good else 1
+
+
+def _sampling(quiet: bool) -> tuple[dict[str, Any], bool]:
+    from etairl.bench.sampling import CASES, DRAWS, bench_draws, bench_mmd
+
     draws = list(track(bench_draws(), f"timing {DRAWS:,} index draws", total=CASES))
     with working("timing an MMD²"):
         products = bench_mmd()
-    if config.json:
-        print_json({"draws": draws, "mmd": products})
-    else:
-        _print(draws, products)
-    return 0 if products.ok and all(draw.ok for draw in draws) else 1
-
-
-def _print(draws: list[Draw], products: Products) -> None:
-    columns = ("weighting", "sampler", "episodes", "ms", "plain ms", "ratio", "limit", "flat ratio")
-    rows = [
-        (
-            draw.eta,
-            draw.sampler,
-            draw.episodes,
-            f"{draw.milliseconds:.1f}",
-            f"{draw.plain_milliseconds:.1f}",
-            f"{draw.ratio:.2f}" + ("" if draw.ok else " !"),
-            f"{draw.limit:g}",
-            f"{draw.flat_ratio:.1f}",
+    if not quiet:
+        columns = ("weighting", "sampler", "episodes", "ms", "plain ms", "ratio", "limit")
+        rows = [
+            (
+                draw.eta,
+                draw.sampler,
+                draw.episodes,
+                f"{draw.milliseconds:.1f}",
+                f"{draw.plain_milliseconds:.1f}",
+                f"{draw.ratio:.2f}" + ("" if draw.ok else " !"),
+                f"{draw.limit:g}",
+                f"{draw.flat_ratio:.1f}",
+            )
+            for draw in draws
+        ]
+        table((*columns, "flat ratio"), rows)
+        out().print(
+            f"\nMMD² of {products.points:,} against {products.points:,} points in "
+            f"{products.dims} dimensions: {products.seconds:.2f} s, {products.ratio:.2f} times its "
+            f"three matrix products ({products.products_seconds:.2f} s), limit {products.limit:g}"
         )
-        for draw in draws
-    ]
-    table(columns, rows)
-    out().print(
-        f"\nMMD² of {products.points:,} against {products.points:,} points in {products.dims} "
-        f"dimensions: {products.seconds:.2f} s, {products.ratio:.2f} times its three matrix "
-        f"products ({products.products_seconds:.2f} s), limit {products.limit:g}"
-    )
+    ok = products.ok and all(draw.ok for draw in draws)
+    return {"draws": draws, "mmd": products}, ok
+
+
+def _solver(quiet: bool) -> tuple[dict[str, Any], bool]:
+    from etairl.bench.solver import bench_rollouts, bench_update
+
+    names = ("Hopper-v5", "Ant-v5")
+    rollouts = [bench_rollouts(name) for name in track(names, "timing rollouts")]
+    sizes = ((64, 64, 64), (256, 256))
+    updates = [bench_update(hidden) for hidden in track(sizes, "timing updates")]
+    if not quiet:
+        columns = ("environment", "envs", "steps/s", "bare steps/s", "ratio", "limit")
+        rows = [
+            (
+                r.environment,
+                str(r.envs),
+                f"{r.with_policy:,.0f}",
+                f"{r.fixed_actions:,.0f}",
+                f"{r.ratio:.2f}" + ("" if r.ok else " !"),
+                f"{r.limit:g}",
+            )
+            for r in rollouts
+        ]
+        table(columns, rows)
+        for update in updates:
+            size = "×".join(map(str, update.hidden))
+            out().print(f"update, {size}, batch {update.batch}: {update.milliseconds:.2f} ms")
+    return {"rollouts": rollouts, "updates": updates}, all(r.ok for r in rollouts)

@@ -134,3 +134,34 @@ def working(what: str) -> Iterator[None]:
     """Show that something goes on; only on a terminal, and never in the output."""
     with Console(stderr=True).status(what):
         yield
+
+
+class Meter:
+    """Progress of something long: a bar on a terminal, a line now and then elsewhere."""
+
+    def __init__(self, what: str, total: int):
+        self._what, self._total = what, total
+        self._console = Console(stderr=True)
+        self._said = time.monotonic()
+        self._bar = rich.progress.Progress(
+            *rich.progress.Progress.get_default_columns(),
+            rich.progress.TextColumn("{task.fields[note]}"),
+            console=self._console,
+            disable=not self._console.is_terminal,
+        )
+        self._task = self._bar.add_task(what, total=total, note="")
+
+    def __enter__(self) -> "Meter":
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def update(self, count: int, note: str = "") -> None:
+        """So much is done."""
+        self._bar.update(self._task, completed=count, note=note)
+        quiet = time.monotonic() - self._said < _SECONDS_BETWEEN_LINES
+        if not self._console.is_terminal and not quiet:
+            self._said = time.monotonic()
+            self._console.print(f"{self._what}: {count:,} of {self._total:,} {note}", markup=False)

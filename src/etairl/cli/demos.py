@@ -20,7 +20,7 @@ _GIB = 2**30
 
 @dataclass(frozen=True)
 class ListConfig:
-    """List the .npz files of a folder and the local Minari datasets."""
+    """List the demonstrations in the box, the .npz files of a folder, and local Minari datasets."""
 
     folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FOLDER")] = Path(".")
     """where to look for .npz files"""
@@ -35,7 +35,7 @@ class InfoConfig:
     """Check demonstrations, find their movement cycle, and suggest a weighting."""
 
     source: Source
-    """an .npz file, or minari:NAME for a local Minari dataset"""
+    """a name in the box, an .npz file, or minari:NAME for a local Minari dataset"""
     select: tyro.conf.OmitArgPrefixes[Selection] = Selection()
     bounds: Annotated[tuple[float, float] | None, tyro.conf.arg(metavar="LOW HIGH")] = None
     """smallest and largest action; actions outside are clipped, and counted"""
@@ -52,7 +52,7 @@ class CopyConfig:
     """Read demonstrations, check them, and write them where and how you want them."""
 
     source: Source
-    """an .npz file, or minari:NAME for a local Minari dataset"""
+    """a name in the box, an .npz file, or minari:NAME for a local Minari dataset"""
     output: Annotated[str, tyro.conf.arg(aliases=["-o"], metavar="TARGET")]
     """an .npz file, or minari:NAME-v0 for a new local Minari dataset"""
     select: tyro.conf.OmitArgPrefixes[Selection] = Selection()
@@ -91,7 +91,7 @@ def _ls(arguments: list[str]) -> int:
         print_json(rows)
         return 0
     if not rows:
-        out().print(f"no .npz files in {config.folder}, and no local Minari datasets")
+        out().print(f"no .npz files in {config.folder}, nothing in the box, no Minari datasets")
         return 0
     good = [row for row in rows if "problem" not in row]
     if good:

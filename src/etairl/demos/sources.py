@@ -1,4 +1,4 @@
-"""Where demonstrations come from: `file.npz`, `minari:name/dataset-v0`, or a folder of files."""
+"""Where demonstrations come from: a name in the box, `file.npz`, or `minari:dataset-v0`."""
 
 from dataclasses import replace
 from difflib import get_close_matches
@@ -9,6 +9,7 @@ from etairl.demos.npz import MAX_BYTES, read_npz, write_npz
 from etairl.types import InputError
 
 _MINARI = "minari:"
+_BUNDLED = Path(__file__).parents[1] / "demonstrations"
 
 
 def load_demos(
@@ -21,7 +22,8 @@ def load_demos(
     """Load and check demonstrations.
 
     Args:
-        source: path of an .npz file, or `minari:DATASET` for a local Minari dataset.
+        source: path of an .npz file, `minari:DATASET` for a local Minari dataset, or the name of
+            demonstrations that come with the package (see `bundled_demos`).
         select: which part to keep.
         bounds: smallest and largest value of every action column; actions outside are clipped.
             Overrides bounds that come with the data.
@@ -38,7 +40,8 @@ def load_demos(
         trajectories, spec = read_minari(name, max_bytes)
     else:
         name = Path(source).stem
-        trajectories, spec = read_npz(_existing(Path(source)), max_bytes)
+        path = _BUNDLED / f"{text}.npz" if text in bundled_demos() else _existing(Path(source))
+        trajectories, spec = read_npz(path, max_bytes)
     if select is not None:
         trajectories = select(trajectories)
     if bounds is not None:
@@ -50,6 +53,11 @@ def load_demos(
         raise InputError(f"{source}: {error}") from None
 
 
+def bundled_demos() -> list[str]:
+    """Names of the demonstrations in the box, recorded by experts of our own."""
+    return sorted(path.stem for path in _BUNDLED.glob("*.npz"))
+
+
 def _existing(path: Path) -> Path:
     if path.is_dir():
         raise InputError(
@@ -57,8 +65,10 @@ def _existing(path: Path) -> Path:
         )
     if not path.is_file():
         siblings = path.parent.glob("*.npz") if path.parent.is_dir() else ()
-        close = get_close_matches(path.name, [sibling.name for sibling in siblings], n=1)
-        hint = f"; did you mean {path.parent / close[0]}?" if close else ""
+        known = {sibling.name: str(path.parent / sibling.name) for sibling in siblings}
+        known |= {name: name for name in bundled_demos()}
+        close = get_close_matches(path.name, known, n=1)
+        hint = f"; did you mean {known[close[0]]}?" if close else ""
         raise InputError(f"no such file: {path}{hint}")
     return path
 
@@ -82,10 +92,10 @@ def save_demos(demos: Demos, target: str | Path, *, overwrite: bool = False) -> 
 
 
 def find_demos(folder: Path) -> list[str]:
-    """Sources that `load_demos` may read: the .npz files of a folder, and local Minari datasets."""
+    """What `load_demos` may read: in the box, the .npz files of a folder, local Minari datasets."""
     from etairl.demos.minari import list_minari
 
     if not folder.is_dir():
         raise InputError(f"no such folder: {folder}")
     files = [str(path) for path in sorted(folder.glob("*.npz"))]
-    return files + [_MINARI + name for name in list_minari()]
+    return [*bundled_demos(), *files, *(_MINARI + name for name in list_minari())]

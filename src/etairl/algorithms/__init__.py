@@ -1,0 +1,1 @@
+"""Named algorithms: thin choices of the pieces below."""

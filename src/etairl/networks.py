@@ -1,0 +1,108 @@
+"""The networks of the deep solvers: plain MLPs, twins of them, a normaliser of inputs."""
+
+from itertools import pairwise
+from typing import Literal, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+Activation = Literal["relu", "tanh", "elu"]
+_JAX = {"relu": jax.nn.relu, "tanh": jnp.tanh, "elu": jax.nn.elu}
+_NUMPY = {
+    "relu": lambda x: np.maximum(x, 0.0, out=x),
+    "tanh": lambda x: np.tanh(x, out=x),
+    "elu": lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0.0))),
+}
+
+
+class MLP(eqx.Module):
+    """Dense layers; the activation stands between them, not after the last."""
+
+    weights: tuple[Float[Array, "..."], ...]
+    biases: tuple[Float[Array, "..."], ...]
+    activation: Activation = eqx.field(static=True)
+
+    @staticmethod
+    def init(key: PRNGKeyArray, sizes: tuple[int, ...], activation: Activation) -> "MLP":
+        r"""Weights and biases uniform in $\pm 1/\sqrt{\text{inputs}}$."""
+        weights, biases = [], []
+        for layer, (inputs, outputs) in enumerate(pairwise(sizes)):
+            key_weight, key_bias = jax.random.split(jax.random.fold_in(key, layer))
+            bound = 1.0 / np.sqrt(inputs)
+            limits = {"minval": -bound, "maxval": bound}
+            weights.append(jax.random.uniform(key_weight, (inputs, outputs), **limits))
+            biases.append(jax.random.uniform(key_bias, (outputs,), **limits))
+        return MLP(tuple(weights), tuple(biases), activation)
+
+    def __call__(self, x: Float[Array, "batch in"]) -> Float[Array, "batch out"]:
+        """All rows at once."""
+        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            x = _JAX[self.activation](x @ weight + bias)
+        return x @ self.weights[-1] + self.biases[-1]
+
+
+class HostMLP:
+    """The same network in NumPy: for a few dozen rows it beats a call into compiled code."""
+
+    def __init__(self, mlp: MLP):
+        self._weights = [np.asarray(w) for w in mlp.weights]
+        self._biases = [np.asarray(b) for b in mlp.biases]
+        self._activation = _NUMPY[mlp.activation]
+
+    def __call__(self, x: Float[np.ndarray, "batch in"]) -> Float[np.ndarray, "batch out"]:
+        """All rows at once."""
+        for weight, bias in zip(self._weights[:-1], self._biases[:-1], strict=True):
+            x = x @ weight
+            x += bias
+            x = self._activation(x)
+        return x @ self._weights[-1] + self._biases[-1]
+
+
+def twins(key: PRNGKeyArray, sizes: tuple[int, ...], activation: Activation) -> MLP:
+    """Two networks in one: every weight has a leading axis of 2."""
+    return jax.vmap(lambda k: MLP.init(k, sizes, activation))(jax.random.split(key))
+
+
+def both(networks: MLP, x: Float[Array, "batch in"]) -> Float[Array, "2 batch out"]:
+    """What both twins say."""
+    return jax.vmap(lambda network: network(x))(networks)
+
+
+class Normaliser(NamedTuple):
+    r"""$x \mapsto \text{clip}((x - m)/s, \pm 10)$ with running statistics."""
+
+    rows: Float[Array, ""]
+    """seen so far"""
+    mean: Float[Array, " dims"]
+    variance: Float[Array, " dims"]
+
+    @staticmethod
+    def identity(dims: int) -> "Normaliser":
+        """Changes nothing but values beyond 10."""
+        return Normaliser(jnp.zeros(()), jnp.zeros(dims), jnp.ones(dims))
+
+    def seen(self, x: Float[np.ndarray, "rows dims"]) -> "Normaliser":
+        """After more rows; the merged mean and variance of both parts."""
+        old, new = float(self.rows), len(x)
+        total = old + new
+        mean = np.asarray(self.mean, np.float64)
+        shift = x.mean(axis=0, dtype=np.float64) - mean
+        spread = old * np.asarray(self.variance, np.float64) + new * x.var(axis=0, dtype=np.float64)
+        variance = (spread + shift**2 * old * new / total) / total
+        return Normaliser(
+            jnp.asarray(total, jnp.float32),
+            jnp.asarray(mean + shift * new / total, jnp.float32),
+            jnp.asarray(variance, jnp.float32),
+        )
+
+    def __call__(self, x: Float[Array, "batch dims"]) -> Float[Array, "batch dims"]:
+        """On the device."""
+        return jnp.clip((x - self.mean) / jnp.sqrt(self.variance + 1e-8), -10.0, 10.0)
+
+    def on_host(self, x: Float[np.ndarray, "batch dims"]) -> Float[np.ndarray, "batch dims"]:
+        """On the host."""
+        scale = np.sqrt(np.asarray(self.variance) + 1e-8)
+        return np.clip((x - np.asarray(self.mean)) / scale, -10.0, 10.0)

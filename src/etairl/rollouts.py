@@ -1,0 +1,79 @@
+"""A task and a policy make trajectories."""
+
+import numpy as np
+
+from etairl.types import Policy, Task, Trajectories
+
+
+def collect(
+    rng: np.random.Generator,
+    task: Task,
+    policy: Policy,
+    episodes: int,
+    stochastic: bool = True,
+) -> Trajectories:
+    """Whole episodes, every copy of the task playing one at a time.
+
+    Copies that end early wait for the others: taking whichever episodes end first would favour
+    short ones.
+    """
+    parts = [_play(rng, task, policy, stochastic) for _ in range(-(-episodes // task.envs))]
+    observations, actions, rewards, terminated, lengths = (
+        np.concatenate(column) for column in zip(*parts, strict=True)
+    )
+    lengths = lengths[:episodes]
+    step = np.arange(observations.shape[1])
+    played = step[None, :-1] < lengths[:, None]
+    last = step[None, :-1] == lengths[:, None] - 1
+    ended = (last & terminated[:episodes, None])[played]
+    return Trajectories(
+        observations=observations[:episodes, :-1][played],
+        actions=actions[:episodes][played],
+        terminated=ended,
+        truncated=last[played] & ~ended,
+        offsets=np.concatenate([[0], np.cumsum(lengths)]),
+        rewards=rewards[:episodes][played],
+        final_observations=observations[np.arange(episodes), lengths],
+    )
+
+
+def _play(
+    rng: np.random.Generator, task: Task, policy: Policy, stochastic: bool
+) -> tuple[np.ndarray, ...]:
+    """One episode in every copy: arrays [copy, step, …], how each ended, and its length.
+
+    The arrays are as long as the horizon; what lies behind the end of an episode is not used.
+    """
+    spec, shape = task.spec, (task.horizon, task.envs)
+    observations = np.zeros((task.horizon + 1, task.envs, spec.obs_dim), np.float32)
+    actions = np.zeros((*shape, spec.act_dim), np.int64 if spec.discrete_actions else np.float32)
+    rewards = np.zeros(shape, np.float32)
+    terminated, lengths = np.zeros(task.envs, bool), np.zeros(task.envs, np.int64)
+    observations[0] = task.reset()
+    for t in range(task.horizon):
+        actions[t] = policy(rng if stochastic else None, observations[t])
+        step = task.step(actions[t])
+        observations[t + 1], rewards[t] = step.observations, step.rewards
+        now = (lengths == 0) & (step.terminated | step.truncated)
+        lengths[now], terminated[now] = t + 1, step.terminated[now]
+        if lengths.all():
+            break
+    swapped = (array.swapaxes(0, 1) for array in (observations, actions, rewards))
+    return (*swapped, terminated, lengths)
+
+
+class UniformPolicy:
+    """Random actions: what an untrained learner does."""
+
+    def __init__(self, task: Task):
+        self.spec = task.spec
+
+    def __call__(self, rng: np.random.Generator | None, observations: np.ndarray) -> np.ndarray:
+        """Uniform between the bounds."""
+        assert rng is not None
+        if self.spec.discrete_actions:
+            return rng.integers(self.spec.discrete_actions, size=(len(observations), 1))
+        assert self.spec.action_low is not None
+        assert self.spec.action_high is not None
+        size = (len(observations), self.spec.act_dim)
+        return rng.uniform(self.spec.action_low, self.spec.action_high, size).astype(np.float32)

@@ -1,0 +1,1 @@
+"""Solvers of the regularised RL problem."""

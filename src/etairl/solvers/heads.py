@@ -1,0 +1,204 @@
+r"""How an actor turns network outputs into actions, and critics into values.
+
+A head is all that differs between continuous and discrete soft actor-critic. Both give, per row:
+$Q_i(s, a)$; and for the policy's own actions $\mathbb{E}\min_i Q_i(s, a)$ and
+$\mathbb{E}\log\pi(a \mid s)$, by one drawn action or by the sum over all of them.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from etairl.networks import MLP, HostMLP, both
+from etairl.types import Spec
+
+LOG_STD_MIN, LOG_STD_MAX = -5.0, 2.0
+
+
+class Choice(NamedTuple):
+    """What the policy does in each state, as the losses need it."""
+
+    q: Float[Array, " batch"]
+    """smaller of the two critics, averaged over the policy's actions"""
+    log_prob: Float[Array, " batch"]
+    """averaged over the policy's actions"""
+
+
+@runtime_checkable
+class Head(Protocol):
+    """The action space, as actor and critics see it."""
+
+    @property
+    def actor_outputs(self) -> int:
+        """Width of the last layer of an actor."""
+        ...
+
+    @property
+    def critic_inputs(self) -> int:
+        """Width of the first layer of a critic."""
+        ...
+
+    @property
+    def critic_outputs(self) -> int:
+        """Width of the last layer of a critic."""
+        ...
+
+    @property
+    def target_entropy(self) -> float:
+        """What an adaptive temperature aims at by default."""
+        ...
+
+    def q(
+        self, critics: MLP, obs: Float[Array, "batch obs"], act: Float[Array, "batch act"]
+    ) -> Float[Array, "2 batch"]:
+        """Both critics at the given actions."""
+        ...
+
+    def choose(
+        self, key: PRNGKeyArray, actor: MLP, critics: MLP, obs: Float[Array, "batch obs"]
+    ) -> Choice:
+        """The policy's own actions and what the critics think of them."""
+        ...
+
+    def cloning_loss(
+        self, actor: MLP, obs: Float[Array, "batch obs"], act: Float[Array, "batch act"]
+    ) -> Float[Array, ""]:
+        """How badly the actor imitates the given actions."""
+        ...
+
+    def act(
+        self, actor: HostMLP, rng: np.random.Generator | None, obs: Float[np.ndarray, "batch obs"]
+    ) -> Float[np.ndarray, "batch act"]:
+        """Actions on the host, as the critics see them; without `rng` the most likely ones."""
+        ...
+
+
+@dataclass(frozen=True)
+class GaussianHead:
+    r"""Continuous actions in $[-1, 1]^d$: $a = \tanh(m(s) + \sigma(s)\varepsilon)$."""
+
+    obs_dim: int
+    act_dim: int
+
+    @property
+    def actor_outputs(self) -> int:
+        """Mean and spread."""
+        return 2 * self.act_dim
+
+    @property
+    def critic_inputs(self) -> int:
+        """State and action."""
+        return self.obs_dim + self.act_dim
+
+    @property
+    def critic_outputs(self) -> int:
+        """The value."""
+        return 1
+
+    @property
+    def target_entropy(self) -> float:
+        """The usual default: minus the number of dimensions."""
+        return -float(self.act_dim)
+
+    def q(self, critics: MLP, obs: Array, act: Array) -> Array:
+        """See `Head`."""
+        return both(critics, jnp.concatenate([obs, act], axis=-1))[..., 0]
+
+    def choose(self, key: PRNGKeyArray, actor: MLP, critics: MLP, obs: Array) -> Choice:
+        """See `Head`; one drawn action."""
+        act, log_prob = self.sample(key, actor, obs)
+        return Choice(self.q(critics, obs, act).min(axis=0), log_prob)
+
+    def sample(self, key: PRNGKeyArray, actor: MLP, obs: Array) -> tuple[Array, Array]:
+        r"""A drawn action and $\log\pi(a \mid s)$.
+
+        $\log(1 - \tanh^2 x) = 2(\log 2 - x - \text{softplus}(-2x))$ stays finite for large $|x|$.
+        """
+        mean, log_std = self.gaussian(actor, obs)
+        noise = jax.random.normal(key, mean.shape)
+        x = mean + jnp.exp(log_std) * noise
+        log_normal = -0.5 * noise**2 - log_std - 0.5 * jnp.log(2.0 * jnp.pi)
+        log_slope = 2.0 * (jnp.log(2.0) - x - jax.nn.softplus(-2.0 * x))
+        return jnp.tanh(x), (log_normal - log_slope).sum(axis=-1)
+
+    def gaussian(self, actor: MLP, obs: Array) -> tuple[Array, Array]:
+        """Mean and log standard deviation before squashing."""
+        mean, raw = jnp.split(actor(obs), 2, axis=-1)
+        return mean, LOG_STD_MIN + 0.5 * (LOG_STD_MAX - LOG_STD_MIN) * (jnp.tanh(raw) + 1.0)
+
+    def cloning_loss(self, actor: MLP, obs: Array, act: Array) -> Array:
+        r"""$\mathbb{E}|\tanh m(s) - a|^2$, and a pull of $\sigma$ towards 0.3 for a warm start."""
+        mean, log_std = self.gaussian(actor, obs)
+        error = ((jnp.tanh(mean) - act) ** 2).sum(axis=-1).mean()
+        return error + 0.01 * ((log_std - jnp.log(0.3)) ** 2).mean()
+
+    def act(self, actor: HostMLP, rng: np.random.Generator | None, obs: np.ndarray) -> np.ndarray:
+        """See `Head`."""
+        mean, raw = np.split(actor(obs), 2, axis=1)
+        if rng is not None:
+            log_std = LOG_STD_MIN + 0.5 * (LOG_STD_MAX - LOG_STD_MIN) * (np.tanh(raw) + 1.0)
+            mean = mean + np.exp(log_std) * rng.standard_normal(mean.shape, dtype=np.float32)
+        return np.tanh(mean)
+
+
+@dataclass(frozen=True)
+class CategoricalHead:
+    """One of `actions` actions, an index in one column; expectations are exact sums."""
+
+    obs_dim: int
+    actions: int
+
+    @property
+    def actor_outputs(self) -> int:
+        """One logit per action."""
+        return self.actions
+
+    @property
+    def critic_inputs(self) -> int:
+        """The state; critics answer for all actions at once."""
+        return self.obs_dim
+
+    @property
+    def critic_outputs(self) -> int:
+        """One value per action."""
+        return self.actions
+
+    @property
+    def target_entropy(self) -> float:
+        """A third of the largest entropy."""
+        return float(np.log(self.actions)) / 3.0
+
+    def q(self, critics: MLP, obs: Array, act: Array) -> Array:
+        """See `Head`."""
+        index = act.astype(jnp.int32)[None]
+        return jnp.take_along_axis(both(critics, obs), index, axis=-1)[..., 0]
+
+    def choose(self, key: PRNGKeyArray, actor: MLP, critics: MLP, obs: Array) -> Choice:
+        """See `Head`; summed over all actions."""
+        log_probs = jax.nn.log_softmax(actor(obs))
+        probs = jnp.exp(log_probs)
+        q = both(critics, obs).min(axis=0)
+        return Choice((probs * q).sum(axis=-1), (probs * log_probs).sum(axis=-1))
+
+    def cloning_loss(self, actor: MLP, obs: Array, act: Array) -> Array:
+        r"""$-\mathbb{E}\log\pi(a \mid s)$."""
+        log_probs = jax.nn.log_softmax(actor(obs))
+        return -jnp.take_along_axis(log_probs, act.astype(jnp.int32), axis=-1).mean()
+
+    def act(self, actor: HostMLP, rng: np.random.Generator | None, obs: np.ndarray) -> np.ndarray:
+        """See `Head`; drawn with Gumbel noise."""
+        logits = actor(obs)
+        if rng is not None:
+            logits = logits + rng.gumbel(size=logits.shape)
+        return logits.argmax(axis=1)[:, None].astype(np.float32)
+
+
+def make_head(spec: Spec) -> Head:
+    """The head that fits the actions of a task."""
+    if spec.discrete_actions is not None:
+        return CategoricalHead(spec.obs_dim, spec.discrete_actions)
+    return GaussianHead(spec.obs_dim, spec.act_dim)

@@ -1,0 +1,44 @@
+"""Observations and actions of any engine as plain rows."""
+
+from typing import Any
+
+import numpy as np
+
+from etairl.types import InputError, Spec
+
+
+def read_spec(environment: str, observation_space: Any, action_space: Any) -> Spec:
+    """The sizes and bounds of an environment; says so if it is of a kind that we cannot use."""
+    obs_dim = _width(environment, observation_space)
+    if hasattr(action_space, "n") and action_space.shape == ():
+        if getattr(action_space, "start", 0) != 0:
+            raise InputError(f"{environment}: discrete actions must start at 0")
+        return Spec(obs_dim, 1, None, None, int(action_space.n), environment)
+    if not hasattr(action_space, "low"):
+        raise InputError(
+            f"{environment}: actions of type {type(action_space).__name__} are not supported; "
+            "they must be a Box or Discrete"
+        )
+    low, high = np.ravel(action_space.low), np.ravel(action_space.high)
+    if not (np.isfinite(low).all() and np.isfinite(high).all()):
+        raise InputError(f"{environment}: its actions have no bounds; a squashed policy needs them")
+    return Spec(obs_dim, len(low), tuple(low.tolist()), tuple(high.tolist()), None, environment)
+
+
+def _width(environment: str, space: Any) -> int:
+    if hasattr(space, "spaces") and hasattr(space, "items"):
+        return sum(_width(environment, part) for _, part in sorted(space.items()))
+    if not hasattr(space, "low"):
+        raise InputError(
+            f"{environment}: observations of type {type(space).__name__} are not supported; "
+            "they must be a Box or a Dict of Boxes"
+        )
+    return int(np.prod(space.shape))
+
+
+def flatten(observations: Any, envs: int) -> np.ndarray:
+    """Rows of observations; a Dict is laid out by key, as Gymnasium does."""
+    if isinstance(observations, dict):
+        parts = [flatten(observations[key], envs) for key in sorted(observations)]
+        return np.concatenate(parts, axis=1)
+    return np.asarray(observations).reshape(envs, -1).astype(np.float32)

@@ -1,0 +1,187 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.test_util import check_grads
+from scipy import stats
+
+from etairl.networks import MLP, HostMLP, Normaliser, both, twins
+from etairl.solvers.heads import CategoricalHead, GaussianHead
+from etairl.solvers.sac import (
+    SAC,
+    ActionScaling,
+    Batch,
+    SACConfig,
+    actor_loss,
+    critic_loss,
+    soft_target,
+    temperature_loss,
+)
+from etairl.types import InputError, Spec
+
+SPEC = Spec(3, 2, (-1.0, -2.0), (1.0, 4.0))
+HEADS = {"continuous": GaussianHead(3, 2), "discrete": CategoricalHead(3, 4)}
+
+
+def batch_of(rng, updates, n=32, spec=SPEC):
+    return Batch(
+        obs=rng.normal(size=(updates, n, spec.obs_dim)).astype(np.float32),
+        act=rng.uniform(-1, 1, (updates, n, spec.act_dim)).astype(np.float32),
+        cost=rng.normal(size=(updates, n)).astype(np.float32),
+        next_obs=rng.normal(size=(updates, n, spec.obs_dim)).astype(np.float32),
+        terminated=(rng.random((updates, n)) < 0.1).astype(np.float32),
+    )
+
+
+@pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
+def test_gradients_agree_with_finite_differences(head, rng):
+    """Smooth activations, double precision: central differences are good to 1e-6."""
+    with jax.enable_x64(True):
+        key = jax.random.key(0)
+        actor = MLP.init(key, (3, 8, head.actor_outputs), "tanh")
+        critics = twins(key, (head.critic_inputs, 8, head.critic_outputs), "tanh")
+        obs = jnp.asarray(rng.normal(size=(5, 3)))
+        discrete = isinstance(head, CategoricalHead)
+        act = rng.integers(0, 4, (5, 1)) if discrete else rng.uniform(-1, 1, (5, 2))
+        act = jnp.asarray(act, float)
+        target = jnp.asarray(rng.normal(size=5))
+        here = jnp.asarray([1.0, 0.0, 1.0, 1.0, 0.0])
+        temperature = jnp.asarray(0.3)
+        options = {"order": 1, "modes": ("rev",), "atol": 1e-5, "rtol": 1e-5}
+        check_grads(lambda c: critic_loss(c, head, obs, act, target)[0], (critics,), **options)
+        check_grads(
+            lambda a: actor_loss(a, head, critics, temperature, obs, here, key)[0],
+            (actor,),
+            **options,
+        )
+        check_grads(lambda a: head.cloning_loss(a, obs, act), (actor,), **options)
+        # The entropy is a constant for the temperature: d/dx exp(x) (H - H*) = exp(x) (H - H*).
+        slope = jax.grad(temperature_loss)(jnp.asarray(0.7), jnp.asarray(1.5), -1.0)
+        assert float(slope) == pytest.approx(np.exp(0.7) * 2.5)
+
+
+def test_log_probability_is_that_of_the_squashed_normal(rng):
+    head = GaussianHead(3, 2)
+    actor = MLP.init(jax.random.key(0), (3, 16, 4), "relu")
+    obs = jnp.asarray(rng.normal(size=(50, 3)), jnp.float32)
+    act, log_prob = head.sample(jax.random.key(1), actor, obs)
+    mean, log_std = head.gaussian(actor, obs)
+    x = np.arctanh(np.asarray(act, np.float64))
+    normal = stats.norm.logpdf(x, np.asarray(mean, np.float64), np.exp(np.asarray(log_std)))
+    expected = (normal - np.log1p(-(np.asarray(act, np.float64) ** 2))).sum(axis=1)
+    assert np.asarray(log_prob) == pytest.approx(expected, abs=2e-3)
+
+
+def test_log_probability_stays_finite_far_out():
+    head = GaussianHead(1, 1)
+    actor = MLP((jnp.zeros((1, 2)),), (jnp.array([40.0, 0.0]),), "relu")
+    act, log_prob = head.sample(jax.random.key(0), actor, jnp.zeros((4, 1)))
+    assert np.isfinite(np.asarray(log_prob)).all()
+    assert (np.asarray(act) == 1.0).all()
+
+
+def test_only_termination_cuts_the_bootstrap():
+    one = jnp.ones(2)
+    y = soft_target(0.9, 2 * one, jnp.array([0.0, 1.0]), 10 * one, 3 * one, jnp.asarray(0.5))
+    assert y == pytest.approx([-2 + 0.9 * (10 - 1.5), -2.0])
+
+
+def test_a_scan_is_the_same_as_one_update_after_another(rng):
+    solver = SAC(SACConfig(hidden=(16, 16)), SPEC)
+    batches = jax.tree.map(jnp.asarray, batch_of(rng, 4))
+    key = jax.random.key(3)
+    together, _ = solver.updates(solver.init(jax.random.key(0)), batches, key)
+    one_by_one = solver.init(jax.random.key(0))
+    for i, k in enumerate(jax.random.split(key, 4)):
+        one_by_one, _ = solver.update(one_by_one, jax.tree.map(lambda x, i=i: x[i], batches), k)
+    for a, b in zip(jax.tree.leaves(together), jax.tree.leaves(one_by_one), strict=True):
+        assert np.asarray(a) == pytest.approx(np.asarray(b), abs=1e-5)
+
+
+def test_one_compilation_for_all_cycles(rng):
+    solver = SAC(SACConfig(hidden=(16,)), SPEC)
+    state = solver.init(jax.random.key(0))
+    before = SAC.updates._cache_size()
+    for cycle in range(3):
+        state, _ = solver.updates(state, batch_of(rng, 3), jax.random.key(cycle))
+    assert SAC.updates._cache_size() == before + 1
+
+
+def test_in_the_absorbing_state_there_is_no_policy_to_learn(rng):
+    """Only absorbing rows: actor and temperature stand still, critics learn."""
+    spec = Spec(4, 2, (-1.0, -1.0), (1.0, 1.0))
+    solver = SAC(SACConfig(hidden=(16,), absorbing=True), spec)
+    batches = batch_of(rng, 3, spec=spec)
+    absorbing = np.zeros_like(batches.obs)
+    absorbing[..., -1] = 1.0
+    batches = batches._replace(obs=absorbing, next_obs=absorbing)
+    start = solver.init(jax.random.key(0))
+    kept = jax.tree.map(np.asarray, (start.actor, start.critics))
+    state, info = solver.updates(start, batches, jax.random.key(1))
+    for a, b in zip(jax.tree.leaves(state.actor), jax.tree.leaves(kept[0]), strict=True):
+        assert np.array_equal(a, b)
+    moved = zip(jax.tree.leaves(state.critics), jax.tree.leaves(kept[1]), strict=True)
+    assert any(not np.array_equal(a, b) for a, b in moved)
+    assert float(info.entropy) == 0.0
+
+
+def test_gradient_clipping_bounds_the_step(rng):
+    huge = batch_of(rng, 1)._replace(cost=np.full((1, 32), 1e6, np.float32))
+    for norm in (None, 1e-3):
+        solver = SAC(SACConfig(hidden=(8,), max_gradient_norm=norm), SPEC)
+        state, _ = solver.updates(solver.init(jax.random.key(0)), huge, jax.random.key(1))
+        first_moment = jax.tree.leaves(state.critic_optimiser)
+        size = np.sqrt(sum(float((np.asarray(x) ** 2).sum()) for x in first_moment if x.ndim > 1))
+        assert (size < 1e-2) == (norm is not None)
+
+
+def test_the_host_actor_is_the_device_actor(rng):
+    for activation in ("relu", "tanh", "elu"):
+        mlp = MLP.init(jax.random.key(0), (3, 16, 16, 4), activation)
+        x = rng.normal(size=(20, 3)).astype(np.float32)
+        assert HostMLP(mlp)(x) == pytest.approx(np.asarray(mlp(jnp.asarray(x))), abs=1e-5)
+
+
+def test_twins_are_two_networks(rng):
+    pair = twins(jax.random.key(0), (3, 8, 1), "relu")
+    x = jnp.asarray(rng.normal(size=(5, 3)), jnp.float32)
+    values = both(pair, x)
+    assert values.shape == (2, 5, 1)
+    single = jax.tree.map(lambda w: w[1], pair)
+    assert np.asarray(values[1]) == pytest.approx(np.asarray(single(x)), abs=1e-6)
+    assert not np.allclose(values[0], values[1])
+
+
+def test_running_statistics_are_those_of_all_rows(rng):
+    x = rng.normal(3.0, 2.0, size=(1000, 4)).astype(np.float32)
+    normaliser = Normaliser.identity(4)
+    for part in np.split(x, [10, 500]):
+        normaliser = normaliser.seen(part)
+    assert np.asarray(normaliser.mean) == pytest.approx(x.mean(axis=0), abs=1e-4)
+    assert np.asarray(normaliser.variance) == pytest.approx(x.var(axis=0), rel=1e-4)
+    z = normaliser.on_host(x)
+    assert z == pytest.approx(np.asarray(normaliser(jnp.asarray(x))), abs=1e-4)
+    assert z.std(axis=0) == pytest.approx(np.ones(4), abs=1e-3)
+
+
+def test_actions_are_scaled_to_the_bounds(rng):
+    scaling = ActionScaling(SPEC)
+    inside = rng.uniform(-1, 1, (10, 2)).astype(np.float32)
+    outside = scaling.to_task(inside)
+    assert (outside >= [-1.0, -2.0]).all()
+    assert scaling.to_task(np.float32([[1.0, 1.0]])).tolist() == [[1.0, 4.0]]
+    assert scaling.to_solver(outside) == pytest.approx(inside, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"gamma_rl": 1.0}, "gamma_rl must lie in"),
+        ({"polyak": 0.0}, "polyak must lie in"),
+        ({"hidden": ()}, "at least one layer"),
+        ({"temperature": 0.0}, "temperature must be > 0"),
+    ],
+)
+def test_bad_settings_are_refused(change, message):
+    with pytest.raises(InputError, match=message):
+        SACConfig(**change)

@@ -1,0 +1,118 @@
+import json
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from etairl.buffers import Replay
+from etairl.runs import RunDirectory, load_tree, save_tree, write_atomic
+from etairl.types import InputError, Step
+
+
+@dataclass(frozen=True)
+class Settings:
+    steps: int = 10
+    rate: float = 0.1
+
+
+def filled(rng, steps, capacity=60) -> Replay:
+    replay = Replay(capacity, 3, 2, 1)
+    replay.start(rng.normal(size=(3, 2)).astype(np.float32))
+    more(rng, replay, steps)
+    return replay
+
+
+def more(rng, replay, steps):
+    for _ in range(steps):
+        step = Step(
+            rng.normal(size=(3, 2)).astype(np.float32),
+            rng.normal(size=3).astype(np.float32),
+            rng.random(3) < 0.1,
+            np.zeros(3, bool),
+            rng.random(3) < 0.1,
+        )
+        replay.add(rng.normal(size=(3, 1)).astype(np.float32), step)
+
+
+@pytest.mark.parametrize("parts", [(5,), (5, 7), (5, 30, 4), (19, 1, 25, 0, 3)])
+def test_a_replay_comes_back_from_its_segments(tmp_path, rng, parts):
+    directory = RunDirectory(tmp_path / "run")
+    directory.open(Settings())
+    replay = filled(rng, 0)
+    for number, steps in enumerate(parts, start=1):
+        more(rng, replay, steps)
+        directory.save(number, {"net": {"w": jnp.ones(3)}}, {"steps": steps}, replay)
+    again = Replay(60, 3, 2, 1)
+    trees, values = RunDirectory(tmp_path / "run").load({"net": {"w": jnp.zeros(3)}}, again)
+    assert values["steps"] == parts[-1]
+    assert trees["net"]["w"].tolist() == [1, 1, 1]
+    assert (again.added, again.next) == (replay.added, replay.next)
+    drawn, expected = (r.draw(np.random.default_rng(1), (500,)) for r in (again, replay))
+    for a, b in zip(drawn, expected, strict=True):
+        assert np.array_equal(a, b)
+
+
+def test_two_checkpoints_are_kept_and_old_segments_go(tmp_path, rng):
+    directory = RunDirectory(tmp_path / "run")
+    directory.open(Settings())
+    replay = filled(rng, 0)
+    for number in range(1, 9):
+        more(rng, replay, 10)
+        directory.save(number, {}, {}, replay)
+    assert sorted(p.name for p in (tmp_path / "run/checkpoints").iterdir()) == [
+        "00000007",
+        "00000008",
+    ]
+    assert len(list((tmp_path / "run/replay").iterdir())) <= 3
+
+
+def test_what_was_written_after_the_checkpoint_is_dropped(tmp_path, rng):
+    directory = RunDirectory(tmp_path / "run")
+    directory.open(Settings())
+    replay = filled(rng, 4)
+    directory.log({"cycle": 1, "return": 1.0})
+    directory.save(1, {}, {}, replay)
+    directory.log({"cycle": 2, "return": 2.0})
+    more(rng, replay, 3)
+    directory._save_replay(replay)  # killed between the segment and the checkpoint
+    with (tmp_path / "run/metrics.jsonl").open("a") as stream:
+        stream.write('{"cycle": 3, "retu')  # killed within a line
+    again = Replay(60, 3, 2, 1)
+    RunDirectory(tmp_path / "run").load({}, again)
+    assert again.added == 4
+    lines = (tmp_path / "run/metrics.jsonl").read_text().splitlines()
+    assert [json.loads(line)["cycle"] for line in lines] == [1]
+    assert len(list((tmp_path / "run/replay").iterdir())) == 1
+
+
+def test_a_folder_belongs_to_one_run(tmp_path):
+    RunDirectory(tmp_path / "run").open(Settings())
+    assert not RunDirectory(tmp_path / "run").open(Settings())
+    with pytest.raises(InputError, match=r"other settings \(rate\); choose another folder"):
+        RunDirectory(tmp_path / "run").open(Settings(rate=0.2))
+    assert not RunDirectory(tmp_path / "run").open(Settings(steps=20), may_change=("steps",))
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "cat.png").write_text("")
+    with pytest.raises(InputError, match="exists and is no run"):
+        RunDirectory(tmp_path / "photos").open(Settings())
+
+
+def test_trees_of_another_size_or_damaged_are_refused(tmp_path):
+    save_tree(tmp_path / "t.safetensors", {"w": jnp.ones((2, 3)), "n": jnp.float32(7)})
+    same = load_tree(tmp_path / "t.safetensors", {"w": jnp.zeros((2, 3)), "n": jnp.float32(0)})
+    assert float(same["n"]) == 7.0
+    with pytest.raises(InputError, match=r"\['w'\] is missing or of another size"):
+        load_tree(tmp_path / "t.safetensors", {"w": jnp.zeros((3, 3)), "n": jnp.float32(0)})
+    raw = (tmp_path / "t.safetensors").read_bytes()
+    (tmp_path / "t.safetensors").write_bytes(raw[:20])
+    with pytest.raises(InputError, match="cannot be read"):
+        load_tree(tmp_path / "t.safetensors", {"w": jnp.zeros((2, 3))})
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
+    write_atomic(tmp_path / "f", b"old")
+    monkeypatch.setattr("os.fsync", lambda fd: (_ for _ in ()).throw(OSError(28, "No space left")))
+    with pytest.raises(OSError, match="No space left"):
+        write_atomic(tmp_path / "f", b"new")
+    assert (tmp_path / "f").read_bytes() == b"old"
