@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from etairl.cli.app import COMMANDS, main
-from etairl.demos import save_demos
+from etairl.demos import bundled_demos, save_demos
 
 ETAIRL = Path(sys.executable).with_name("etairl")
 
@@ -173,7 +173,8 @@ def test_import_and_export_through_minari(file, demos):
         assert part["episode_lengths"].tolist() == [30] * 4
         assert np.abs(part["actions"]).max() <= np.float32(0.2)
     listed = json.loads(etairl("demos", "ls", "--json").stdout)
-    assert [row["source"] for row in listed] == ["part.npz", "walk.npz", "minari:walk-v0"]
+    sources = [row["source"] for row in listed]
+    assert sources == [*bundled_demos(), "part.npz", "walk.npz", "minari:walk-v0"]
     shown = etairl("demos", "ls")
     assert "part.npz" in shown.stdout
     assert "120" in shown.stdout

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from minari.data_collector import EpisodeBuffer
 
-from etairl.demos import Demos, Selection, find_demos, load_demos, save_demos
+from etairl.demos import Demos, Selection, bundled_demos, find_demos, load_demos, save_demos
 from etairl.types import InputError, Spec, Trajectories
 
 FIELDS = (
@@ -255,6 +255,7 @@ def test_any_bounds_survive(demos):
 def test_sources_of_a_folder_and_of_minari(demos, tmp_path):
     save_demos(demos, "minari:walk-v0")
     save_demos(demos, tmp_path / "good.npz")
-    assert find_demos(tmp_path) == [str(tmp_path / "good.npz"), "minari:walk-v0"]
+    found = [str(tmp_path / "good.npz"), "minari:walk-v0"]
+    assert find_demos(tmp_path) == [*bundled_demos(), *found]
     with pytest.raises(InputError, match="no such folder"):
         find_demos(tmp_path / "nowhere")
