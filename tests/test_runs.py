@@ -67,6 +67,17 @@ def test_two_checkpoints_are_kept_and_old_segments_go(tmp_path, rng):
     assert len(list((tmp_path / "run/replay").iterdir())) <= 3
 
 
+def test_the_same_checkpoint_twice_is_one(tmp_path, rng):
+    """An interrupt may come between writing a checkpoint and going on."""
+    directory = RunDirectory(tmp_path / "run")
+    directory.open(Settings())
+    replay = filled(rng, 4)
+    for _ in range(2):
+        directory.save(1, {"net": {"w": jnp.ones(3)}}, {"steps": 12}, replay)
+    _, values = RunDirectory(tmp_path / "run").load({}, Replay(60, 3, 2, 1))
+    assert values["steps"] == 12
+
+
 def test_what_was_written_after_the_checkpoint_is_dropped(tmp_path, rng):
     directory = RunDirectory(tmp_path / "run")
     directory.open(Settings())

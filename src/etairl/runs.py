@@ -138,13 +138,16 @@ class RunDirectory:
     ) -> None:
         """A checkpoint after `cycle`: PyTrees, plain values, and what the replay has gained."""
         self._save_replay(replay)
-        folder = self.path / "checkpoints" / f".{cycle:08d}.part"
+        place = self.path / "checkpoints" / f"{cycle:08d}"
+        if place.exists():
+            return  # interrupted just after this very checkpoint was written
+        folder = place.with_name(f".{place.name}.part")
         shutil.rmtree(folder, ignore_errors=True)
         for name, tree in trees.items():
             save_tree(folder / f"{name}.safetensors", tree)
         rows = {"replay_added": replay.added, "replay_next": replay.next}
         write_json(folder / "values.json", {"cycle": cycle, **values, **rows})
-        os.replace(folder, folder.with_name(f"{cycle:08d}"))
+        os.replace(folder, place)
         for old in sorted((self.path / "checkpoints").glob("[0-9]*"))[:-_KEEP]:
             shutil.rmtree(old)
 

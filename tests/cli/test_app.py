@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -205,7 +206,7 @@ def test_a_folder_that_cannot_be_written(tmp_path):
 
 
 def test_a_reader_that_leaves_early():
-    command = f"{ETAIRL} eta uniform --horizon 20000 --json | head -n 2"
+    command = f"{shlex.quote(str(ETAIRL))} eta uniform --horizon 20000 --json | head -n 2"
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False
     )
@@ -253,7 +254,10 @@ def test_narrow_terminals_and_poor_ones(file):
     poor = etairl("eta", "poisson:5", env=os.environ | {"PYTHONIOENCODING": "ascii"})
     assert poor.returncode == 0
     closed = subprocess.run(
-        ["bash", "-c", f"{ETAIRL} eta uniform >&-"], capture_output=True, text=True, check=False
+        ["bash", "-c", f"{shlex.quote(str(ETAIRL))} eta uniform >&-"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert closed.returncode == 0
     assert "Traceback" not in closed.stderr
