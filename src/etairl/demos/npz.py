@@ -72,7 +72,7 @@ def read_npz(path: Path, max_bytes: int = MAX_BYTES) -> tuple[Trajectories, Spec
         raise InputError(f"{path}: {error}") from None
     except (
         *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError),
-        *(OSError, NotImplementedError, RuntimeError),
+        *(OSError, RuntimeError),
     ) as error:
         raise InputError(
             f"{path}: not a readable .npz file ({error}); was it cut short on its way here?"
