@@ -1,4 +1,4 @@
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -6,6 +6,7 @@ import pytest
 from jaxtyping import config
 
 from etairl.demos import Demos, limit_cycle
+from etairl.types import Trajectories
 
 THIRD_PARTY = Path(__file__).parents[2] / "shared" / "demos"
 
@@ -42,3 +43,18 @@ def minari_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "minari"
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(folder))
     return folder
+
+
+@pytest.fixture
+def assert_same() -> Callable[[Trajectories, Trajectories], None]:
+    """Compares two sets of trajectories to the last bit, types and shapes included."""
+
+    def compare(a: Trajectories, b: Trajectories) -> None:
+        for name in a.__dataclass_fields__:
+            x, y = getattr(a, name), getattr(b, name)
+            assert (x is None) == (y is None), name
+            if x is not None:
+                assert (x.dtype, x.shape) == (y.dtype, y.shape), name
+                assert x.tobytes() == y.tobytes(), name
+
+    return compare

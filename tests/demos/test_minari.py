@@ -13,31 +13,17 @@ from minari.data_collector import EpisodeBuffer
 from etairl.demos import Demos, Selection, bundled_demos, find_demos, load_demos, save_demos
 from etairl.types import InputError, Spec, Trajectories
 
-FIELDS = (
-    *("observations", "actions", "terminated", "truncated", "offsets", "rewards"),
-    *("final_observations", "tasks"),
-)
 pytestmark = pytest.mark.usefixtures("minari_folder")
 
 
-def same(a: Trajectories, b: Trajectories) -> None:
-    for name in FIELDS:
-        x, y = getattr(a, name), getattr(b, name)
-        assert (x is None) == (y is None), name
-        if x is not None:
-            assert x.dtype == y.dtype, name
-            assert x.shape == y.shape, name
-            assert x.tobytes() == y.tobytes(), name
-
-
-def test_a_round_trip_keeps_every_array(demos):
+def test_a_round_trip_keeps_every_array(assert_same, demos):
     save_demos(demos, "minari:etairl/walk-v0")
     again = load_demos("minari:etairl/walk-v0")
-    same(demos.trajectories, again.trajectories)
+    assert_same(demos.trajectories, again.trajectories)
     assert again.spec == demos.spec
 
 
-def test_what_minari_has_no_field_for_survives_too(demos):
+def test_what_minari_has_no_field_for_survives_too(assert_same, demos):
     t = demos.trajectories
     bare = Trajectories(
         t.observations.astype(np.float64),
@@ -49,11 +35,11 @@ def test_what_minari_has_no_field_for_survives_too(demos):
     )
     save_demos(Demos(bare, Spec(4, 2)), "minari:bare-v3")
     again = load_demos("minari:bare-v3")
-    same(bare, again.trajectories)
+    assert_same(bare, again.trajectories)
     assert again.spec == Spec(4, 2)
 
 
-def test_discrete_actions_survive(demos, rng):
+def test_discrete_actions_survive(assert_same, demos, rng):
     t = demos.trajectories
     index = rng.integers(0, 3, (t.steps, 1))
     discrete = Trajectories(t.observations, index, t.terminated, t.truncated, t.offsets, t.rewards)
@@ -61,7 +47,7 @@ def test_discrete_actions_survive(demos, rng):
     save_demos(given, "minari:choose-v0")
     assert isinstance(minari.load_dataset("choose-v0").action_space, gymnasium.spaces.Discrete)
     again = load_demos("minari:choose-v0")
-    same(given.trajectories, again.trajectories)
+    assert_same(given.trajectories, again.trajectories)
     assert again.spec.discrete_actions == 3
 
 
@@ -242,14 +228,14 @@ def test_nested_nonsense_is_no_metadata(demos, minari_folder):
         load_demos("minari:walk-v0")
 
 
-def test_any_bounds_survive(demos):
+def test_any_bounds_survive(assert_same, demos):
     """0.1 has no exact float32; one side may be open."""
     spec = Spec(4, 2, (-0.1, -np.inf), (0.7, 0.3), environment="own")
     given = Demos(demos.trajectories, spec)
     save_demos(given, "minari:walk-v0")
     again = load_demos("minari:walk-v0")
     assert again.spec == spec
-    same(given.trajectories, again.trajectories)
+    assert_same(given.trajectories, again.trajectories)
 
 
 def test_sources_of_a_folder_and_of_minari(demos, tmp_path):

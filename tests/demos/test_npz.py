@@ -14,20 +14,6 @@ from etairl.demos import Demos, load_demos, save_demos
 from etairl.demos.npz import REQUIRED
 from etairl.types import InputError, Trajectories
 
-FIELDS = (
-    *("observations", "actions", "terminated", "truncated", "offsets", "rewards"),
-    *("final_observations", "tasks"),
-)
-
-
-def same(a: Trajectories, b: Trajectories) -> None:
-    for name in FIELDS:
-        x, y = getattr(a, name), getattr(b, name)
-        assert (x is None) == (y is None), name
-        if x is not None:
-            assert x.dtype == y.dtype, name
-            assert x.tobytes() == y.tobytes(), name
-
 
 def arrays(demos: Demos) -> dict[str, np.ndarray]:
     t = demos.trajectories
@@ -47,14 +33,14 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "demos.npz"
 
 
-def test_a_round_trip_keeps_every_array(demos, path):
+def test_a_round_trip_keeps_every_array(assert_same, demos, path):
     save_demos(demos, path)
     again = load_demos(path)
-    same(demos.trajectories, again.trajectories)
+    assert_same(demos.trajectories, again.trajectories)
     assert again.spec == demos.spec
 
 
-def test_tasks_doubles_and_missing_rewards_survive(demos, path):
+def test_tasks_doubles_and_missing_rewards_survive(assert_same, demos, path):
     t = demos.trajectories
     bare = Trajectories(
         t.observations.astype(np.float64),
@@ -65,7 +51,7 @@ def test_tasks_doubles_and_missing_rewards_survive(demos, path):
         tasks=np.arange(len(t) * 2, dtype=np.float32).reshape(len(t), 2),
     )
     save_demos(Demos(bare, demos.spec), path)
-    same(bare, load_demos(path).trajectories)
+    assert_same(bare, load_demos(path).trajectories)
 
 
 def test_the_same_demonstrations_are_the_same_bytes(demos, tmp_path):
@@ -75,16 +61,16 @@ def test_the_same_demonstrations_are_the_same_bytes(demos, tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["a.npz", "b.npz"]
 
 
-def test_plain_numpy_files_are_read(demos, path):
+def test_plain_numpy_files_are_read(assert_same, demos, path):
     np.savez(path, **arrays(demos), something_else=np.zeros(3))
-    same(demos.trajectories, load_demos(path).trajectories)
+    assert_same(demos.trajectories, load_demos(path).trajectories)
 
 
-def test_other_byte_orders_and_memory_layouts_are_read(demos, path):
+def test_other_byte_orders_and_memory_layouts_are_read(assert_same, demos, path):
     given = arrays(demos)
     given["observations"] = np.asfortranarray(given["observations"]).astype(">f4", order="F")
     np.savez(path, **given)
-    same(demos.trajectories, load_demos(path).trajectories)
+    assert_same(demos.trajectories, load_demos(path).trajectories)
 
 
 def test_nothing_is_overwritten_unasked(demos, path):
@@ -232,7 +218,7 @@ def test_a_cut_file_is_refused_wherever_it_is_cut(demos, path):
             load_demos(path)
 
 
-def test_flipped_bits_are_noticed(demos, path):
+def test_flipped_bits_are_noticed(assert_same, demos, path):
     np.savez_compressed(path, **arrays(demos))
     raw = bytearray(path.read_bytes())
     rng = np.random.default_rng(0)
@@ -244,7 +230,7 @@ def test_flipped_bits_are_noticed(demos, path):
         try:
             again = load_demos(path)
             # A bit that carries nothing (a time stamp, a flag) may flip unnoticed.
-            same(demos.trajectories, again.trajectories)
+            assert_same(demos.trajectories, again.trajectories)
         except InputError:
             noticed += 1
     assert noticed > 40

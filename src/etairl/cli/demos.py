@@ -9,7 +9,7 @@ from typing import Annotated
 import tyro
 
 from etairl.cli.console import facts, out, parse, print_json, table, track, working
-from etairl.demos import Selection, find_demos, load_demos, save_demos
+from etairl.demos import Demos, Selection, find_demos, load_demos, save_demos
 from etairl.evaluation.inspection import Inspection, Range, inspect
 from etairl.evaluation.mmd import Floor
 from etairl.types import InputError
@@ -128,12 +128,7 @@ def _text(value: object) -> str:
 def _info(arguments: list[str]) -> int:
     config = parse(InfoConfig, arguments, "demos info")
     with working(f"looking through {config.source}"):
-        demos = load_demos(
-            config.source,
-            select=config.select,
-            bounds=config.bounds,
-            max_bytes=_bytes(config.max_gib),
-        )
+        demos = _load(config)
         found = inspect(demos, config.seed)
     if config.json:
         print_json(found)
@@ -220,12 +215,7 @@ def _export(arguments: list[str]) -> int:
 
 def _copy(config: CopyConfig) -> int:
     with working(f"reading {config.source}"):
-        demos = load_demos(
-            config.source,
-            select=config.select,
-            bounds=config.bounds,
-            max_bytes=_bytes(config.max_gib),
-        )
+        demos = _load(config)
     with working(f"writing {config.output}"):
         save_demos(demos, config.output, overwrite=config.overwrite)
     t = demos.trajectories
@@ -236,6 +226,15 @@ def _copy(config: CopyConfig) -> int:
             f"{demos.clipped} of {t.steps} actions lay outside the bounds and were clipped"
         )
     return 0
+
+
+def _load(config: InfoConfig | CopyConfig) -> Demos:
+    return load_demos(
+        config.source,
+        select=config.select,
+        bounds=config.bounds,
+        max_bytes=_bytes(config.max_gib),
+    )
 
 
 def _bytes(gib: float) -> int:
