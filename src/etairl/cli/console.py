@@ -5,8 +5,10 @@ import io
 import json
 import math
 import re
+import signal
+import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any, TypeVar
@@ -134,6 +136,25 @@ def working(what: str) -> Iterator[None]:
     """Show that something goes on; only on a terminal, and never in the output."""
     with Console(stderr=True).status(what):
         yield
+
+
+@contextmanager
+def patient_interrupt() -> Iterator[Callable[[], bool]]:
+    """Ctrl-C asks to stop at the next good moment; a second one stops at once."""
+    asked = False
+
+    def ask(*_: object) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+        print("stopping after this cycle; press Ctrl-C again to stop at once", file=sys.stderr)
+
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield lambda: asked
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 class Meter:

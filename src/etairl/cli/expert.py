@@ -18,7 +18,7 @@ from etairl.algorithms.expert import (
     make_solver,
     train_expert,
 )
-from etairl.cli.console import Meter, out, parse
+from etairl.cli.console import Meter, out, parse, patient_interrupt
 from etairl.demos import Demos, save_demos
 from etairl.rollouts import collect
 from etairl.runs import (
@@ -86,7 +86,7 @@ def _train(
         raise InputError(
             f"{config.output} is at step {progress.steps:,} already; ask for more steps"
         )
-    with Meter(f"training on {train.env}", train.steps) as meter:
+    with Meter(f"training on {train.env}", train.steps) as meter, patient_interrupt() as stop:
         try:
             for cycle in train_expert(train, task, solver, progress):
                 returns = (returns + cycle.returns)[-20:]
@@ -94,9 +94,13 @@ def _train(
                     directory.log(_metrics(cycle, returns))
                 mean = f"return {np.mean(returns):.0f}" if returns else ""
                 meter.update(cycle.progress.steps, mean)
-                if due():
+                if due() or stop():
                     _checkpoint(directory, cycle)
-        except BaseException:
+                if stop():
+                    raise KeyboardInterrupt
+        except InputError:
+            # A simulator failed while acting: what was learned before is whole. (Within updates
+            # it would not be: they give up the memory of the old state.)
             if cycle is not None:
                 _checkpoint(directory, cycle)
             raise
