@@ -7,10 +7,12 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
 from etairl.buffers import Replay
-from etairl.rollouts import UniformPolicy
-from etairl.solvers.sac import SAC, ActionScaling, Batch, SACConfig, SACInfo, SACState
+from etairl.networks import MLP, Normaliser
+from etairl.rollouts import UniformPolicy, collect
+from etairl.solvers.sac import SAC, ActionScaling, Batch, HeadPolicy, SACConfig, SACInfo, SACState
 from etairl.tasks import make_task
 from etairl.types import InputError, Task
 
@@ -38,14 +40,27 @@ class ExpertConfig:
     """transitions in one update"""
     capacity: int = 1_000_000
     """transitions that the replay memory holds"""
+    judge_every: int = 20_000
+    """transitions between two judgements of the policy without noise; the best one is kept"""
+    judge_episodes: int = 10
+    """episodes of one judgement"""
     sac: SACConfig = field(default_factory=SACConfig)
 
     def __post_init__(self):
-        for name in ("steps", "envs", "cycle", "batch"):
+        for name in ("steps", "envs", "cycle", "batch", "judge_every", "judge_episodes"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")
         if self.capacity < 2 * self.envs or self.updates_per_step <= 0:
             raise InputError("capacity must hold two steps, and updates_per_step be > 0")
+
+
+class Best(NamedTuple):
+    """The policy with the highest judged return so far."""
+
+    actor: MLP
+    normaliser: Normaliser
+    score: Float[Array, ""]
+    """mean return of its judgement; -inf before the first"""
 
 
 class Progress(NamedTuple):
@@ -53,6 +68,7 @@ class Progress(NamedTuple):
 
     solver: SACState
     replay: Replay
+    best: Best
     steps: int
     cycles: int
 
@@ -65,6 +81,8 @@ class Cycle(NamedTuple):
     """of the episodes that ended in this cycle"""
     info: SACInfo | None
     """None before the first update"""
+    judged: float | None
+    """mean return without noise, in the cycles that judge the policy"""
 
 
 def make_expert_task(config: ExpertConfig) -> Task:
@@ -80,7 +98,8 @@ def make_solver(config: ExpertConfig, task: Task) -> SAC:
 def begin(config: ExpertConfig, task: Task, solver: SAC) -> Progress:
     """Nothing learned, nothing seen."""
     replay = Replay(config.capacity, config.envs, task.spec.obs_dim, task.spec.act_dim)
-    return Progress(solver.init(jax.random.key(config.seed)), replay, 0, 0)
+    state = solver.init(jax.random.key(config.seed))
+    return Progress(state, replay, _keep(state, -np.inf), 0, 0)
 
 
 def train_expert(
@@ -88,9 +107,13 @@ def train_expert(
 ) -> Iterator[Cycle]:
     """Go on from `progress` until `config.steps` transitions are made; yields once per cycle.
 
-    Every random number is keyed by seed and cycle.
+    Every random number is keyed by seed and cycle. Return swings from cycle to cycle, so the policy
+    is judged now and then in copies of the task with seeds of their own, and the best one kept.
     """
-    state, replay, steps, cycles = progress
+    state, replay, best, steps, cycles = progress
+    stage = make_task(
+        config.env, config.judge_episodes, horizon=config.horizon, seed=config.seed + 2_000_003
+    )
     observations = task.reset()
     replay.start(observations)
     episode_returns = np.zeros(task.envs)
@@ -98,7 +121,7 @@ def train_expert(
     while steps < config.steps:
         rng = np.random.default_rng([config.seed, cycles])
         policy = UniformPolicy(task) if steps < config.warmup else solver.policy(state)
-        returns = []
+        returns, before = [], steps
         for _ in range(config.cycle):
             actions = policy(rng, observations)
             step = task.step(actions)
@@ -110,7 +133,7 @@ def train_expert(
             returns += episode_returns[ended].tolist()
             episode_returns[ended] = 0.0
             steps += int((~step.fresh).sum())
-        info = None
+        info, judged = None, None
         if steps >= config.warmup:
             updates = max(1, round(config.cycle * task.envs * config.updates_per_step))
             drawn = replay.draw(rng, (updates, config.batch))
@@ -123,5 +146,21 @@ def train_expert(
             )
             key = jax.random.fold_in(jax.random.key(config.seed), cycles + 1)
             state, info = solver.updates(state, batches, key)
+            if steps // config.judge_every > before // config.judge_every or steps >= config.steps:
+                judged = _judge(solver.policy(state), stage)
+                if judged > best.score:
+                    best = _keep(state, judged)
         cycles += 1
-        yield Cycle(Progress(state, replay, steps, cycles), returns, info)
+        yield Cycle(Progress(state, replay, best, steps, cycles), returns, info, judged)
+
+
+def _judge(policy: HeadPolicy, stage: Task) -> float:
+    played = collect(np.random.default_rng(0), stage, policy, stage.envs, stochastic=False)
+    assert played.returns is not None
+    return float(played.returns.mean())
+
+
+def _keep(state: SACState, score: float) -> Best:
+    # Copies: the updates that follow give up the memory of this state.
+    actor, normaliser = jax.tree.map(jnp.copy, (state.actor, state.normaliser))
+    return Best(actor, normaliser, jnp.asarray(score, jnp.float32))

@@ -74,10 +74,9 @@ def _train(
     train = config.train
     progress = begin(train, task, solver)
     if going_on:
-        trees, values = directory.load({"solver": progress.solver}, progress.replay)
-        progress = progress._replace(
-            solver=trees["solver"], steps=values["steps"], cycles=values["cycle"]
-        )
+        like = {"solver": progress.solver, "best": progress.best}
+        trees, values = directory.load(like, progress.replay)
+        progress = progress._replace(**trees, steps=values["steps"], cycles=values["cycle"])
         out().print(f"going on from step {progress.steps:,}")
     due = every_seconds(config.checkpoint_seconds, time.monotonic)
     returns: list[float] = []
@@ -90,7 +89,7 @@ def _train(
         try:
             for cycle in train_expert(train, task, solver, progress):
                 returns = (returns + cycle.returns)[-20:]
-                if cycle.returns:
+                if cycle.returns or cycle.judged is not None:
                     directory.log(_metrics(cycle, returns))
                 mean = f"return {np.mean(returns):.0f}" if returns else ""
                 meter.update(cycle.progress.steps, mean)
@@ -105,23 +104,29 @@ def _train(
                 _checkpoint(directory, cycle)
             raise
     assert cycle is not None
-    last = cycle.progress.solver
-    save_tree(config.output / "policy.safetensors", (last.actor, last.normaliser))
+    best, last = cycle.progress.best, cycle.progress.solver
+    # A run that ends within its warm-up was never judged.
+    kept = best if np.isfinite(best.score) else last
+    save_tree(config.output / "policy.safetensors", (kept.actor, kept.normaliser))
     mean = float(np.mean(returns)) if returns else None
-    directory.finish({"steps": cycle.progress.steps, "training_return": mean})
+    judged = float(best.score) if np.isfinite(best.score) else None
+    result = {"steps": cycle.progress.steps, "training_return": mean, "best_judged_return": judged}
+    directory.finish(result)
 
 
 def _checkpoint(directory: RunDirectory, cycle: Cycle) -> None:
     progress = cycle.progress
-    directory.save(
-        progress.cycles, {"solver": progress.solver}, {"steps": progress.steps}, progress.replay
-    )
+    trees = {"solver": progress.solver, "best": progress.best}
+    directory.save(progress.cycles, trees, {"steps": progress.steps}, progress.replay)
 
 
 def _metrics(cycle: Cycle, returns: list[float]) -> dict[str, int | float]:
-    row = {"cycle": cycle.progress.cycles, "steps": cycle.progress.steps}
+    row: dict[str, int | float] = {"cycle": cycle.progress.cycles, "steps": cycle.progress.steps}
+    if cycle.judged is not None:
+        row["judged_return"] = cycle.judged
     info = {} if cycle.info is None else {k: float(v) for k, v in cycle.info._asdict().items()}
-    return row | {"return": float(np.mean(returns))} | info
+    mean = {"return": float(np.mean(returns))} if returns else {}
+    return row | mean | info
 
 
 def _record(config: Config, solver: SAC, arguments: list[str]) -> int:

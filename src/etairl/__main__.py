@@ -1,0 +1,5 @@
+"""`python -m etairl` is `etairl`."""
+
+from etairl.cli.app import main
+
+raise SystemExit(main())
