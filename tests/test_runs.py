@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from etairl.buffers import Replay
-from etairl.runs import RunDirectory, load_tree, save_tree, write_atomic
+from etairl.runs import (
+    RunDirectory,
+    load_replay,
+    load_tree,
+    save_replay,
+    save_tree,
+    write_atomic,
+)
 from etairl.types import InputError, Step
 
 
@@ -14,6 +21,18 @@ from etairl.types import InputError, Step
 class Settings:
     steps: int = 10
     rate: float = 0.1
+
+
+def checkpoint(directory, number, trees, values, replay):
+    save_replay(directory, replay)
+    directory.save(number, trees, {**values, "replay_added": replay.added})
+
+
+def resume(path, like, replay):
+    directory = RunDirectory(path)
+    trees, values = directory.load(like)
+    load_replay(directory, replay, values["replay_added"])
+    return trees, values
 
 
 def filled(rng, steps, capacity=60) -> Replay:
@@ -42,9 +61,9 @@ def test_a_replay_comes_back_from_its_segments(tmp_path, rng, parts):
     replay = filled(rng, 0)
     for number, steps in enumerate(parts, start=1):
         more(rng, replay, steps)
-        directory.save(number, {"net": {"w": jnp.ones(3)}}, {"steps": steps}, replay)
+        checkpoint(directory, number, {"net": {"w": jnp.ones(3)}}, {"steps": steps}, replay)
     again = Replay(60, 3, 2, 1)
-    trees, values = RunDirectory(tmp_path / "run").load({"net": {"w": jnp.zeros(3)}}, again)
+    trees, values = resume(tmp_path / "run", {"net": {"w": jnp.zeros(3)}}, again)
     assert values["steps"] == parts[-1]
     assert trees["net"]["w"].tolist() == [1, 1, 1]
     assert (again.added, again.next) == (replay.added, replay.next)
@@ -59,7 +78,7 @@ def test_two_checkpoints_are_kept_and_old_segments_go(tmp_path, rng):
     replay = filled(rng, 0)
     for number in range(1, 9):
         more(rng, replay, 10)
-        directory.save(number, {}, {}, replay)
+        checkpoint(directory, number, {}, {}, replay)
     assert sorted(p.name for p in (tmp_path / "run/checkpoints").iterdir()) == [
         "00000007",
         "00000008",
@@ -73,8 +92,8 @@ def test_the_same_checkpoint_twice_is_one(tmp_path, rng):
     directory.open(Settings())
     replay = filled(rng, 4)
     for _ in range(2):
-        directory.save(1, {"net": {"w": jnp.ones(3)}}, {"steps": 12}, replay)
-    _, values = RunDirectory(tmp_path / "run").load({}, Replay(60, 3, 2, 1))
+        checkpoint(directory, 1, {"net": {"w": jnp.ones(3)}}, {"steps": 12}, replay)
+    _, values = resume(tmp_path / "run", {}, Replay(60, 3, 2, 1))
     assert values["steps"] == 12
 
 
@@ -83,14 +102,14 @@ def test_what_was_written_after_the_checkpoint_is_dropped(tmp_path, rng):
     directory.open(Settings())
     replay = filled(rng, 4)
     directory.log({"cycle": 1, "return": 1.0})
-    directory.save(1, {}, {}, replay)
+    checkpoint(directory, 1, {}, {}, replay)
     directory.log({"cycle": 2, "return": 2.0})
     more(rng, replay, 3)
-    directory._save_replay(replay)  # killed between the segment and the checkpoint
+    save_replay(directory, replay)  # killed between the segment and the checkpoint
     with (tmp_path / "run/metrics.jsonl").open("a") as stream:
         stream.write('{"cycle": 3, "retu')  # killed within a line
     again = Replay(60, 3, 2, 1)
-    RunDirectory(tmp_path / "run").load({}, again)
+    resume(tmp_path / "run", {}, again)
     assert again.added == 4
     lines = (tmp_path / "run/metrics.jsonl").read_text().splitlines()
     assert [json.loads(line)["cycle"] for line in lines] == [1]

@@ -1,11 +1,17 @@
-"""Replay memory of many copies of a task in lockstep; each observation is stored once."""
+"""What happened, kept in memory: each observation is stored once, learned costs never are.
+
+`EpisodeBuffer` holds whole episodes, for algorithms that draw time indices within them; `Replay`
+holds copies of a task in lockstep, for an expert that learns while its episodes go on.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
-from etairl.types import Step
+from etairl.types import Step, Trajectories
+
+_FIELDS = ("observations", "actions", "rewards", "terminated", "exists")
 
 
 class Transitions(NamedTuple):
@@ -16,6 +22,120 @@ class Transitions(NamedTuple):
     rewards: Float[np.ndarray, "*shape"]
     next_observations: Float[np.ndarray, "*shape obs"]
     terminated: Bool[np.ndarray, "*shape"]
+
+
+class Episodes(NamedTuple):
+    """Some episodes of a buffer, as if their steps lay one after the other.
+
+    An episode may be named more than once.
+    """
+
+    starts: Int[np.ndarray, " episodes"]
+    """row of the first step of each, in the buffer"""
+    offsets: Int[np.ndarray, " episodes_and_one"]
+    """number of its first step, among the steps of these episodes"""
+
+    @staticmethod
+    def of(starts: np.ndarray, lengths: np.ndarray) -> "Episodes":
+        """From where they start and how long they are."""
+        return Episodes(starts, np.concatenate([[0], np.cumsum(lengths)]))
+
+    @property
+    def steps(self) -> int:
+        """All of them."""
+        return int(self.offsets[-1])
+
+    def rows(self, steps: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
+        """Where the steps of these numbers are in the buffer."""
+        episode = np.searchsorted(self.offsets, steps, side="right") - 1
+        return steps + (self.starts - self.offsets[:-1])[episode]
+
+
+class EpisodeBuffer:
+    """Whole episodes, added cycle by cycle; the oldest cycles make room for new ones.
+
+    An episode of T steps takes T + 1 rows: the last one is the observation it led to. So the
+    transition of row r is `observations[r]`, `actions[r]`, `observations[r + 1]`.
+    """
+
+    def __init__(self, rows: int, obs_dim: int, act_dim: int):
+        # Zeros cost no memory before they are written to.
+        self.observations = np.zeros((rows, obs_dim), np.float32)
+        self.actions = np.zeros((rows, act_dim), np.float32)
+        self.rewards = np.zeros(rows, np.float32)
+        self.terminated = np.zeros(rows, bool)
+        self._cycles: list[tuple[np.ndarray, np.ndarray]] = []  # starts and lengths
+
+    def __len__(self) -> int:
+        return len(self._cycles)
+
+    def extend(self, trajectories: Trajectories, actions: Float[np.ndarray, "steps act"]) -> None:
+        """Add a cycle of episodes, with `actions` as the solver sees them."""
+        lengths = trajectories.lengths
+        size = trajectories.steps + len(trajectories)
+        begin = 0
+        if self._cycles:
+            starts, last = self._cycles[-1]
+            begin = int(starts[-1] + last[-1] + 1)
+        if begin + size > len(self.observations):
+            begin = 0
+        if size > len(self.observations):
+            raise MemoryError(f"a buffer of {len(self.observations)} rows cannot hold {size}")
+        self._cycles = [c for c in self._cycles if not _overlap(c, begin, begin + size)]
+        starts = begin + trajectories.offsets[:-1] + np.arange(len(trajectories))
+        rows = np.arange(trajectories.steps) + np.repeat(
+            starts - trajectories.offsets[:-1], lengths
+        )
+        self.observations[rows] = trajectories.observations
+        self.actions[rows] = actions
+        self.rewards[rows] = 0.0 if trajectories.rewards is None else trajectories.rewards
+        self.terminated[rows] = trajectories.terminated
+        final = trajectories.final_observations
+        self.observations[starts + lengths] = (
+            trajectories.observations[trajectories.last_rows] if final is None else final
+        )
+        self._cycles.append((starts, lengths))
+
+    def newest(self, cycles: int | None = None, rows: int | None = None) -> Episodes:
+        """Episodes of the newest cycles: so many, or as many as fit in so many rows."""
+        chosen = self._cycles[-cycles:] if cycles is not None else self._cycles
+        if rows is not None:
+            totals = np.cumsum([lengths.sum() + len(lengths) for _, lengths in reversed(chosen)])
+            chosen = chosen[-max(1, int((totals <= rows).sum())) :]
+        starts, lengths = (np.concatenate(part) for part in zip(*chosen, strict=True))
+        return Episodes.of(starts, lengths)
+
+    def trajectories(self, episodes: Episodes) -> Trajectories:
+        """Copies of episodes, with actions as the solver sees them."""
+        rows = episodes.rows(np.arange(episodes.steps))
+        last = np.zeros(episodes.steps, bool)
+        last[episodes.offsets[1:] - 1] = True
+        terminated = self.terminated[rows]
+        return Trajectories(
+            observations=self.observations[rows],
+            actions=self.actions[rows],
+            terminated=terminated,
+            truncated=last & ~terminated,
+            offsets=episodes.offsets,
+            rewards=self.rewards[rows],
+            final_observations=self.observations[episodes.starts + np.diff(episodes.offsets)],
+        )
+
+    def transitions(self, rows: Int[np.ndarray, " n"], shape: tuple[int, ...]) -> "Transitions":
+        """What happened at these rows, in the given shape."""
+        parts = (
+            self.observations[rows],
+            self.actions[rows],
+            self.rewards[rows],
+            self.observations[rows + 1],
+            self.terminated[rows],
+        )
+        return Transitions(*(part.reshape(*shape, *part.shape[1:]) for part in parts))
+
+
+def _overlap(cycle: tuple[np.ndarray, np.ndarray], begin: int, end: int) -> bool:
+    starts, lengths = cycle
+    return bool(starts[0] < end and starts[-1] + lengths[-1] + 1 > begin)
 
 
 class Replay:
@@ -52,6 +172,19 @@ class Replay:
         self.added += 1
         self.observations[self.next] = step.observations
         self.exists[self.next] = False  # no action has followed it yet
+
+    def segment(self, begin: int) -> dict[str, np.ndarray]:
+        """Rows added since `begin`, and one more: what the last transitions led to."""
+        many = self.added - begin
+        rows = (self.next - many + np.arange(many + 1)) % self.rows
+        return {name: getattr(self, name)[rows] for name in _FIELDS}
+
+    def restore(self, begin: int, end: int, arrays: dict[str, np.ndarray]) -> None:
+        """Put a segment back; segments come oldest first."""
+        rows = (begin + np.arange(end - begin + 1)) % self.rows
+        for name in _FIELDS:
+            getattr(self, name)[rows] = arrays[name]
+        self.added, self.next = end, end % self.rows
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Transitions:
         """Transitions, uniformly with replacement."""

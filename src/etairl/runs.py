@@ -3,14 +3,15 @@
     config.json  versions.json  metrics.jsonl  result.json
     checkpoints/  replay/  policy.safetensors
 
-Everything is written beside its place and renamed, so a kill at any moment leaves whole files. A
-checkpoint costs what the run added since the last one, not what the replay memory holds.
+Everything is written beside its place and renamed, so a kill at any moment leaves whole files. The
+replay memory is kept as segments that are only ever added: a checkpoint costs what the run gained
+since the last one, not what the memory holds.
 """
 
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -37,7 +38,6 @@ _PACKAGES = (
     "gymnasium",
     "mujoco",
 )
-_REPLAY_FIELDS = ("observations", "actions", "rewards", "terminated", "exists")
 
 
 def write_atomic(path: Path, data: bytes) -> None:
@@ -95,7 +95,11 @@ class RunDirectory:
 
     def __init__(self, path: Path):
         self.path = path
-        self._saved_rows = 0
+
+    @property
+    def has_checkpoint(self) -> bool:
+        """Whether there is something to go on from."""
+        return self._latest() is not None
 
     @property
     def finished(self) -> bool:
@@ -121,23 +125,36 @@ class RunDirectory:
                 )
             if not self.finished:
                 write_json(file, wanted)
-            return self._latest() is not None
+            return self.has_checkpoint
         if self.path.exists() and any(self.path.iterdir()):
             raise InputError(f"{self.path} exists and is no run; choose another folder")
         write_json(file, wanted)
         write_json(self.path / "versions.json", versions())
         return False
 
+    def check_versions(self) -> None:
+        """A run goes on only with the versions that began it: other ones make other numbers."""
+        began = json.loads((self.path / "versions.json").read_text())
+        now = versions()
+        other = [f"{k} {began.get(k)} → {now.get(k)}" for k in now if began.get(k) != now.get(k)]
+        if other:
+            raise InputError(
+                f"{self.path} was begun with other versions ({', '.join(other)}) and would not end "
+                "with the same numbers; go on with those, or start a new run"
+            )
+
     def log(self, row: Mapping[str, Any]) -> None:
         """One line of metrics."""
         with (self.path / "metrics.jsonl").open("a") as stream:
             stream.write(json.dumps(row) + "\n")
 
-    def save(
-        self, cycle: int, trees: Mapping[str, Any], values: Mapping[str, Any], replay: Replay
-    ) -> None:
-        """A checkpoint after `cycle`: PyTrees, plain values, and what the replay has gained."""
-        self._save_replay(replay)
+    def log_time(self, row: Mapping[str, Any]) -> None:
+        """Seconds, apart from the metrics: these are the same in every repetition."""
+        with (self.path / "timing.jsonl").open("a") as stream:
+            stream.write(json.dumps(row) + "\n")
+
+    def save(self, cycle: int, trees: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+        """A checkpoint after `cycle`: PyTrees and plain values."""
         place = self.path / "checkpoints" / f"{cycle:08d}"
         if place.exists():
             return  # interrupted just after this very checkpoint was written
@@ -145,21 +162,33 @@ class RunDirectory:
         shutil.rmtree(folder, ignore_errors=True)
         for name, tree in trees.items():
             save_tree(folder / f"{name}.safetensors", tree)
-        rows = {"replay_added": replay.added, "replay_next": replay.next}
-        write_json(folder / "values.json", {"cycle": cycle, **values, **rows})
+        write_json(folder / "values.json", {"cycle": cycle, **values})
         os.replace(folder, place)
         for old in sorted((self.path / "checkpoints").glob("[0-9]*"))[:-_KEEP]:
             shutil.rmtree(old)
 
-    def load(
-        self, like: Mapping[str, Any], replay: Replay
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The latest checkpoint; fills `replay`, and drops metrics that came after it."""
+    def save_segment(self, begin: int, end: int, arrays: Mapping[str, np.ndarray]) -> None:
+        """What the replay gained from `begin` to `end`, in its own count."""
+        write_atomic(
+            self.path / "replay" / f"{begin:012d}-{end:012d}.safetensors", save(dict(arrays))
+        )
+
+    def segments_end(self) -> int:
+        """Up to where the replay is on disk."""
+        return max((int(p.stem.split("-")[1]) for p in self._segments()), default=0)
+
+    def drop_segments(self, before: int) -> None:
+        """Remove what the replay has forgotten: segments that end at `before` or earlier."""
+        for old in self._segments():
+            if int(old.stem.split("-")[1]) <= before:
+                old.unlink()
+
+    def load(self, like: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The latest checkpoint: PyTrees and values. Metrics that came after it are dropped."""
         folder = self._latest()
         assert folder is not None
         values = json.loads((folder / "values.json").read_text())
         trees = {name: load_tree(folder / f"{name}.safetensors", t) for name, t in like.items()}
-        self._load_replay(replay, values["replay_added"], values["replay_next"])
         metrics = self.path / "metrics.jsonl"
         if metrics.is_file():
             rows = [line for line in metrics.read_text().splitlines() if line.endswith("}")]
@@ -167,45 +196,52 @@ class RunDirectory:
             write_atomic(metrics, "".join(line + "\n" for line in kept).encode())
         return trees, values
 
+    def load_segments(self, end: int) -> Iterator[tuple[int, int, dict[str, np.ndarray]]]:
+        """Segments up to `end`, oldest first; later ones have no checkpoint, and are removed."""
+        for path in self._segments():
+            first, last = (int(part) for part in path.stem.split("-"))
+            if last > end:
+                path.unlink()
+                continue
+            try:
+                yield first, last, load_file(path)
+            except SafetensorError as error:
+                raise InputError(f"{path}: cannot be read ({error})") from None
+
     def finish(self, result: Mapping[str, Any]) -> None:
         """The end: the result is written, what only served to go on is removed."""
         write_json(self.path / "result.json", dict(result))
         for name in ("replay", "checkpoints"):
             shutil.rmtree(self.path / name, ignore_errors=True)
 
+    def _segments(self) -> list[Path]:
+        return sorted(self.path.glob("replay/*.safetensors"))
+
     def _latest(self) -> Path | None:
         found = sorted((self.path / "checkpoints").glob("[0-9]*"))
         return found[-1] if found else None
 
-    def _save_replay(self, replay: Replay) -> None:
-        begin, end = max(self._saved_rows, replay.added - replay.rows + 1), replay.added
-        if end == self._saved_rows:
-            return
-        # One row more than was added: the observations that the last transitions led to.
-        rows = (replay.next - (end - begin) + np.arange(end - begin + 1)) % replay.rows
-        arrays = {name: getattr(replay, name)[rows] for name in _REPLAY_FIELDS}
-        path = self.path / "replay" / f"{begin:012d}-{end:012d}.safetensors"
-        write_atomic(path, save(arrays))
-        self._saved_rows = end
-        for old in self.path.glob("replay/*.safetensors"):
-            if int(old.stem.split("-")[1]) <= end - replay.rows:
-                old.unlink()
 
-    def _load_replay(self, replay: Replay, added: int, following: int) -> None:
-        for path in sorted(self.path.glob("replay/*.safetensors")):
-            begin, end = (int(part) for part in path.stem.split("-"))
-            if end > added:
-                path.unlink()  # written after the checkpoint that we go on from
-                continue
-            try:
-                arrays = load_file(path)
-            except SafetensorError as error:
-                raise InputError(f"{path}: cannot be read ({error})") from None
-            rows = (following - (added - begin) + np.arange(end - begin + 1)) % replay.rows
-            for name in _REPLAY_FIELDS:
-                getattr(replay, name)[rows] = arrays[name]
-        replay.added, replay.next = added, following
-        self._saved_rows = added
+def save_replay(directory: RunDirectory, replay: Replay) -> None:
+    """Write what a replay gained since it was last written; forget what it has overwritten."""
+    begin = max(directory.segments_end(), replay.added - replay.rows + 1)
+    if replay.added > begin:
+        directory.save_segment(begin, replay.added, replay.segment(begin))
+        directory.drop_segments(replay.added - replay.rows)
+
+
+def load_replay(directory: RunDirectory, replay: Replay, added: int) -> None:
+    """Fill a replay with what it held when so many rows had been added."""
+    for begin, end, arrays in directory.load_segments(added):
+        replay.restore(begin, end, arrays)
+
+
+def read_metrics(path: Path) -> list[dict[str, Any]]:
+    """All lines of metrics of a run; none if there are none yet."""
+    file = path / "metrics.jsonl"
+    if not file.is_file():
+        return []
+    return [json.loads(line) for line in file.read_text().splitlines() if line.endswith("}")]
 
 
 def every_seconds(seconds: float, clock: Callable[[], float]) -> Callable[[], bool]:

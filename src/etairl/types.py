@@ -300,6 +300,12 @@ class Task(Protocol):
     spec: Spec
     envs: int
     horizon: int
+    resets: Int[np.ndarray, " envs"]
+    """how often each copy was reset; with the seed this fixes where its next episode starts"""
+
+    def replay(self, resets: Int[np.ndarray, " envs"]) -> None:
+        """Bring a fresh task to where one with these `resets` was, to go on as it would have."""
+        ...
 
     def reset(self) -> Float[np.ndarray, "envs obs"]:
         """Start all copies anew."""

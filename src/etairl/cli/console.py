@@ -27,7 +27,9 @@ _SECONDS_BETWEEN_LINES = 5.0
 _BOX_TITLES = ("Parsing error", "Invalid choice", "Value error", "Unrecognized options")
 
 
-def parse(config: type[Config], arguments: list[str], command: str) -> Config:
+def parse(
+    config: type[Config], arguments: list[str], command: str, default: Config | None = None
+) -> Config:
     """Fill a config dataclass from the command line; its docstrings are the help."""
     said = io.StringIO()
     try:
@@ -36,6 +38,7 @@ def parse(config: type[Config], arguments: list[str], command: str) -> Config:
                 config,
                 args=arguments,
                 prog=f"etairl {command}",
+                default=tyro.MISSING_NONPROP if default is None else default,
                 config=(tyro.conf.FlagCreatePairsOff,),
             )
     except SystemExit as stop:
@@ -178,6 +181,10 @@ class Meter:
 
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
+
+    def say(self, sentence: str) -> None:
+        """A line of its own, above the bar."""
+        self._console.print(sentence, markup=False)
 
     def update(self, count: int, note: str = "") -> None:
         """So much is done."""

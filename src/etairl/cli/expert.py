@@ -24,7 +24,9 @@ from etairl.rollouts import collect
 from etairl.runs import (
     RunDirectory,
     every_seconds,
+    load_replay,
     load_tree,
+    save_replay,
     save_tree,
     versions,
     write_json,
@@ -75,7 +77,8 @@ def _train(
     progress = begin(train, task, solver)
     if going_on:
         like = {"solver": progress.solver, "best": progress.best}
-        trees, values = directory.load(like, progress.replay)
+        trees, values = directory.load(like)
+        load_replay(directory, progress.replay, values["replay_added"])
         progress = progress._replace(**trees, steps=values["steps"], cycles=values["cycle"])
         out().print(f"going on from step {progress.steps:,}")
     due = every_seconds(config.checkpoint_seconds, time.monotonic)
@@ -116,8 +119,10 @@ def _train(
 
 def _checkpoint(directory: RunDirectory, cycle: Cycle) -> None:
     progress = cycle.progress
+    save_replay(directory, progress.replay)
     trees = {"solver": progress.solver, "best": progress.best}
-    directory.save(progress.cycles, trees, {"steps": progress.steps}, progress.replay)
+    values = {"steps": progress.steps, "replay_added": progress.replay.added}
+    directory.save(progress.cycles, trees, values)
 
 
 def _metrics(cycle: Cycle, returns: list[float]) -> dict[str, int | float]:

@@ -12,19 +12,17 @@ are then biased. Given `groups`, the episode number of each point, the sums $i \
 from different episodes only, which is unbiased again, and whatever resamples moves whole episodes.
 """
 
-import math
-from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from etairl.evaluation.kernel import Bandwidth, Progress, kernel_sums, resolve_bandwidth
+from etairl.evaluation.pool import Groups, Pool, checked
 from etairl.types import InputError
 
 X = Float[np.ndarray, "n dims"]
 Y = Float[np.ndarray, "m dims"]
-Groups = tuple[Int[np.ndarray, " n"], Int[np.ndarray, " m"]]
 
 FOURIER_FROM = 100_000
 """Points on one side from which random Fourier features replace the exact sum."""
@@ -79,9 +77,8 @@ def mmd2(
     Returns:
         The estimate, which may be negative.
     """
-    pool = _Pool.of(x, y, groups, bandwidth, progress)
-    first = pool.of_x[None].astype(np.float64)
-    return float(pool.mmd2(first, 1.0 - first)[0])
+    pool = Pool.of(x, y, groups, bandwidth, progress)
+    return pool.value()
 
 
 def mmd2_weighted(
@@ -98,7 +95,7 @@ def mmd2_weighted(
     needs no index draws. It is a V-statistic: never negative, biased upwards by about
     $(1 - \mathbb{E}k)\,(\sum_i a_i^2 + \sum_j b_j^2)$.
     """
-    points = _checked(x, y)
+    points = checked(x, y)
     for name, weights, rows in (("a", a, x), ("b", b, y)):
         finite = weights.shape == (len(rows),) and 0 < weights.sum() < np.inf
         if not finite or not (weights >= 0).all():
@@ -124,7 +121,7 @@ def mmd2_fourier(
     frequency gives an unbiased MMD² of its own, so their mean estimates `mmd2`, and their spread
     says how well: the standard error falls with $\sqrt{\text{frequencies}}$.
     """
-    points = _checked(x, y)
+    points = checked(x, y)
     if frequencies < 2:
         raise InputError(f"frequencies must be at least 2, got {frequencies}")
     scale = np.sqrt(2.0 / resolve_bandwidth(points, bandwidth))
@@ -187,7 +184,7 @@ def permutation_test(
         The p-value, exact at its level when the groups are exchangeable.
     """
     _at_least_one(permutations=permutations)
-    pool = _Pool.of(x, y, groups or _pair_of_bins(x, y), bandwidth)
+    pool = Pool.of(x, y, groups or _pair_of_bins(x, y), bandwidth)
     labels = np.broadcast_to(pool.of_x, (permutations + 1, len(pool.of_x))).astype(np.float64)
     labels[1:] = rng.permuted(labels[1:], axis=1)
     values = pool.mmd2(labels, 1.0 - labels)
@@ -212,15 +209,9 @@ def bootstrap_interval(
     _at_least_one(resamples=resamples)
     if not 0.0 < level < 1.0:
         raise InputError(f"level must lie in (0, 1), got {level}")
-    pool = _Pool.of(x, y, groups or _pair_of_bins(x, y), bandwidth)
-    counts = np.zeros((resamples, len(pool.of_x)))
-    for side in (pool.of_x, ~pool.of_x):
-        many = int(side.sum())
-        counts[:, side] = rng.multinomial(many, np.full(many, 1.0 / many), size=resamples)
-    # A draw of one episode over and over has no pairs: it says nothing, and is left out.
-    with np.errstate(invalid="ignore", divide="ignore"):
-        values = pool.mmd2(counts * pool.of_x, counts * ~pool.of_x)
-    low, high = np.nanquantile(values, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+    pool = Pool.of(x, y, groups or _pair_of_bins(x, y), bandwidth)
+    values = pool.resampled(rng, resamples)
+    low, high = np.quantile(values, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
     return Interval(float(low), float(high), level)
 
 
@@ -251,94 +242,10 @@ def floor(
     episodes = len(np.unique(groups))
     if episodes < 4:
         raise InputError(f"a floor needs at least 4 episodes to split in two, got {episodes}")
-    pool = _Pool.of(x, None, (groups, groups[:0]), bandwidth, progress)
-    half = _halves(rng, episodes, splits).astype(np.float64)
-    values = pool.mmd2(half, 1.0 - half)
+    pool = Pool.of(x, None, (groups, groups[:0]), bandwidth, progress)
+    values = pool.split(rng, pool.of_x, splits)
     size = int(pool.sizes.sum()) // 2
-    return Floor(float(values.mean()), float(np.quantile(values, 0.95)), size, len(half))
-
-
-def _halves(rng: np.random.Generator, episodes: int, splits: int) -> np.ndarray:
-    """All ways to take half of the episodes where they are few, random ones otherwise."""
-    size = episodes // 2
-    if math.comb(episodes, size) <= splits:
-        chosen = list(combinations(range(episodes), size))
-        halves = np.zeros((len(chosen), episodes), dtype=bool)
-        np.put_along_axis(halves, np.array(chosen), True, axis=1)
-        return halves
-    labels = np.broadcast_to(np.arange(episodes) < size, (splits, episodes))
-    return rng.permuted(labels, axis=1)
-
-
-class _Pool(NamedTuple):
-    """Points of both samples in one pool: kernel sums between its groups, and their sizes."""
-
-    sums: np.ndarray
-    sizes: np.ndarray
-    of_x: np.ndarray  # which groups belong to x, the others to y
-    within: bool  # whether pairs from one group count
-
-    @staticmethod
-    def of(
-        x: np.ndarray,
-        y: np.ndarray | None,
-        groups: Groups | None,
-        bandwidth: Bandwidth,
-        progress: Progress | None = None,
-    ) -> "_Pool":
-        points = _checked(x, y)
-        if groups is None:
-            ids, in_x = (np.arange(len(points)) >= len(x)).astype(np.int64), 1
-        else:
-            ids, in_x = _numbered(groups, (len(x), len(points) - len(x)))
-        h = resolve_bandwidth(points, bandwidth)
-        sums, sizes = kernel_sums(points, ids, h, progress=progress), np.bincount(ids)
-        return _Pool(sums, sizes, np.arange(len(sizes)) < in_x, groups is None)
-
-    def mmd2(
-        self, a: Float[np.ndarray, "samples groups"], b: Float[np.ndarray, "samples groups"]
-    ) -> Float[np.ndarray, " samples"]:
-        """Unbiased MMD² for each row: x is `a[row, g]` copies of group g, y `b[row, g]` copies."""
-        inside, own_pairs = (
-            (np.zeros(len(self.sizes)), self.sizes)
-            if self.within
-            else (np.diag(self.sums), self.sizes**2)
-        )
-
-        def mean_of_pairs(weights: np.ndarray) -> np.ndarray:
-            total = ((weights @ self.sums) * weights).sum(axis=-1) - weights**2 @ inside
-            return total / ((weights @ self.sizes) ** 2 - weights**2 @ own_pairs)
-
-        across = ((a @ self.sums) * b).sum(axis=-1) / ((a @ self.sizes) * (b @ self.sizes))
-        return mean_of_pairs(a) + mean_of_pairs(b) - 2.0 * across
-
-
-def _numbered(groups: Groups, rows: tuple[int, int]) -> tuple[np.ndarray, int]:
-    """Group numbers 0, 1, … over both samples, and how many of them belong to x."""
-    numbers, before = [], 0
-    for name, side, many in zip("xy", groups, rows, strict=True):
-        if side.shape != (many,) or (np.diff(side) < 0).any():
-            raise InputError(f"groups of {name}: one ascending number per point, please")
-        _, ids = np.unique(side, return_inverse=True)
-        if many and ids[-1] < 1:
-            raise InputError(f"with groups, {name} needs at least 2 episodes")
-        numbers.append(ids + before)
-        before += len(np.unique(ids))
-    return np.concatenate(numbers), int(numbers[0][-1]) + 1
-
-
-def _checked(x: np.ndarray, y: np.ndarray | None) -> np.ndarray:
-    """The points of both samples; a single sample, for its floor, where y is None."""
-    sides = [x] if y is None else [x, y]
-    shapes = " and ".join(str(side.shape) for side in sides)
-    if any(side.ndim != 2 or side.shape[1] != x.shape[1] for side in sides) or x.shape[1] == 0:
-        raise InputError(f"samples must be [points, dims] alike, got {shapes}")
-    if any(len(side) < 2 for side in sides):
-        raise InputError(f"an MMD needs at least 2 points on each side, got shapes {shapes}")
-    points = np.concatenate(sides)
-    if not np.isfinite(points).all():
-        raise InputError("the points hold NaN or infinite values")
-    return points
+    return Floor(float(values.mean()), float(np.quantile(values, 0.95)), size, len(values))
 
 
 def _bins(*points: int) -> tuple[Int[np.ndarray, " rows"], ...]:

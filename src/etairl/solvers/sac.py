@@ -54,6 +54,8 @@ class SACConfig:
     """how far the target critics move towards the critics in one update"""
     temperature: float | None = None
     """weight of the entropy; None adapts it to the target entropy"""
+    first_temperature: float = 1.0
+    """where an adaptive temperature starts"""
     target_entropy: float | None = None
     """None is minus the number of action columns, or a third of the largest for discrete actions"""
     max_gradient_norm: float | None = None
@@ -72,6 +74,8 @@ class SACConfig:
             raise InputError(f"hidden needs at least one layer of width >= 1, got {self.hidden}")
         if self.temperature is not None and not self.temperature > 0.0:
             raise InputError(f"temperature must be > 0, got {self.temperature}")
+        if not self.first_temperature > 0.0:
+            raise InputError(f"first_temperature must be > 0, got {self.first_temperature}")
 
 
 class SACState(NamedTuple):
@@ -151,7 +155,7 @@ class SAC:
         actor = MLP.init(key_actor, sizes, config.activation)
         sizes = (head.critic_inputs, *config.hidden, head.critic_outputs)
         critics = twins(key_critics, sizes, config.activation)
-        start = 1.0 if config.temperature is None else config.temperature
+        start = config.first_temperature if config.temperature is None else config.temperature
         log_temperature = jnp.log(jnp.asarray(start, dtype=jnp.float32))
         return SACState(
             actor=actor,

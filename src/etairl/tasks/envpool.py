@@ -54,11 +54,23 @@ class EnvPoolTask:
         self.spec = read_spec(environment, observation_space, action_space)
         self._action_dtype = action_space.dtype
         self._ended = np.zeros(envs, dtype=bool)
+        self.resets = np.zeros(envs, dtype=np.int64)
+
+    def replay(self, resets: np.ndarray) -> None:
+        """Reset every copy as often as given: that is what its random numbers go into.
+
+        A simulator that also draws numbers while it steps (wind in LunarLander) is not replayed.
+        """
+        while (self.resets < resets).any():
+            behind = np.flatnonzero(self.resets < resets).astype(np.int32)
+            self._pool.reset(behind)
+            self.resets[behind] += 1
 
     def reset(self) -> np.ndarray:
         """Start all copies anew."""
         observations, _ = self._pool.reset()
         self._ended = np.zeros(self.envs, dtype=bool)
+        self.resets += 1
         return flatten(observations, self.envs)
 
     def step(self, actions: np.ndarray) -> Step:
@@ -69,5 +81,6 @@ class EnvPoolTask:
             np.ascontiguousarray(actions, dtype=self._action_dtype)
         )
         fresh, self._ended = self._ended, terminated | truncated
+        self.resets += fresh
         rewards = rewards.astype(np.float32)
         return Step(flatten(observations, self.envs), rewards, terminated, truncated, fresh)

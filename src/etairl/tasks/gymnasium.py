@@ -35,10 +35,13 @@ class GymnasiumTask:
         first = self._copies[0]
         self.envs, self.horizon = envs, int(horizon or default or 0)
         self.spec = read_spec(environment, first.observation_space, first.action_space)
-        self._seeds: list[int] | None = (
-            (np.random.SeedSequence(seed).generate_state(envs) >> 1).astype(int).tolist()
-        )
+        self._seed = seed
         self._ended = np.zeros(envs, dtype=bool)
+        self.resets = np.zeros(envs, dtype=np.int64)
+
+    def replay(self, resets: np.ndarray) -> None:
+        """Every episode has a seed of its own, so counting is enough."""
+        self.resets[:] = resets
 
     def reset(self) -> np.ndarray:
         """Start all copies anew."""
@@ -46,11 +49,10 @@ class GymnasiumTask:
         return np.concatenate([self._reset(i) for i in range(self.envs)])
 
     def _reset(self, i: int) -> np.ndarray:
-        # The seed belongs to the first reset; later ones go on with the same stream.
-        seed = self._seeds[i] if self._seeds is not None else None
-        if self._seeds is not None and i == self.envs - 1:
-            self._seeds = None
-        return flatten(self._call(i, "reset", seed=seed)[0], 1)
+        # Keyed by copy and episode: a run that goes on meets the episodes of an unbroken one.
+        words = np.random.SeedSequence([self._seed, i, int(self.resets[i])]).generate_state(1)
+        self.resets[i] += 1
+        return flatten(self._call(i, "reset", seed=int(words[0] >> 1))[0], 1)
 
     def step(self, actions: np.ndarray) -> Step:
         """Act in all copies; an ended one is reset instead."""

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from etairl.types import InputError, Step, Task
+from etairl.types import InputError, Step, Task, Trajectories, ragged_rows
 
 
 class AbsorbingTask:
@@ -20,6 +20,7 @@ class AbsorbingTask:
         self.spec = replace(task.spec, obs_dim=task.spec.obs_dim + 1)
         self._time = 0
         self._alive = np.ones(task.envs, dtype=bool)
+        self.resets, self.replay = task.resets, task.replay
 
     def reset(self) -> np.ndarray:
         """Start all copies anew."""
@@ -54,6 +55,7 @@ class GuardedTask:
     def __init__(self, task: Task):
         self._task = task
         self.spec, self.envs, self.horizon = task.spec, task.envs, task.horizon
+        self.resets, self.replay = task.resets, task.replay
 
     def reset(self) -> np.ndarray:
         """Start all copies anew."""
@@ -71,3 +73,71 @@ class GuardedTask:
                     f"{int(np.argmax(bad))}; its action was {actions[np.argmax(bad)].tolist()}"
                 )
         return step
+
+
+def with_absorbing(t: Trajectories, horizon: int) -> Trajectories:
+    """Recorded episodes as `AbsorbingTask` would have made them: marked, and padded after an end.
+
+    An episode that was cut is not padded: nobody knows how it went on.
+    """
+    ended = t.terminated[t.last_rows]
+    if ended.any() and t.final_observations is None:
+        # The state it ended in is unknown, so absorption begins one step earlier than it did.
+        final = np.zeros((len(t), t.obs_dim + 1), t.observations.dtype)
+    else:
+        final = (
+            t.observations[t.last_rows] if t.final_observations is None else t.final_observations
+        )
+        final = np.concatenate([final, np.zeros((len(t), 1), final.dtype)], axis=1)
+    final[ended] = 0.0
+    final[ended, -1] = 1.0
+    lengths = np.where(ended, np.maximum(horizon, t.lengths), t.lengths)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    old = ragged_rows(offsets[:-1], t.lengths)
+    observations = np.zeros((offsets[-1], t.obs_dim + 1), t.observations.dtype)
+    observations[:, -1] = 1.0
+    observations[old, :-1], observations[old, -1] = t.observations, 0.0
+    actions = np.zeros((offsets[-1], t.act_dim), t.actions.dtype)
+    actions[old] = t.actions
+    rewards = None
+    if t.rewards is not None:
+        rewards = np.zeros(offsets[-1], t.rewards.dtype)
+        rewards[old] = t.rewards
+    truncated = np.zeros(offsets[-1], bool)
+    truncated[offsets[1:] - 1] = True
+    return Trajectories(
+        observations=observations,
+        actions=actions,
+        terminated=np.zeros_like(truncated),
+        truncated=truncated,
+        offsets=offsets,
+        rewards=rewards,
+        final_observations=final,
+        tasks=t.tasks,
+    )
+
+
+def without_absorbing(t: Trajectories) -> Trajectories:
+    """Undo `with_absorbing`: episodes end where the world did, and the mark is gone."""
+    alive = t.observations[:, -1] == 0.0
+    lengths = np.add.reduceat(alive.astype(np.int64), t.offsets[:-1])
+    rows = ragged_rows(t.offsets[:-1], lengths)
+    last = np.cumsum(lengths) - 1
+    ended = lengths < t.lengths
+    final = t.final_observations
+    if final is not None:
+        ended = ended | (final[:, -1] == 1.0)
+    terminated, truncated = (np.zeros(len(rows), bool) for _ in range(2))
+    terminated[last[ended]] = True
+    truncated[last[~ended]] = True
+    return Trajectories(
+        observations=t.observations[rows, :-1],
+        actions=t.actions[rows],
+        terminated=terminated,
+        truncated=truncated,
+        offsets=np.concatenate([[0], last + 1]),
+        rewards=None if t.rewards is None else t.rewards[rows],
+        # Where the world ended was masked: it is not known any more.
+        final_observations=None if final is None or ended.any() else final[:, :-1],
+        tasks=t.tasks,
+    )

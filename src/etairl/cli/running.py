@@ -1,0 +1,90 @@
+"""A run seen from the terminal: progress, warnings, Ctrl-C, and how it ended."""
+
+import json
+import time
+from typing import Any
+
+from etairl.cli.console import Meter, facts, out, patient_interrupt
+from etairl.evaluation.diagnostics import diagnose
+from etairl.experiments.imitation import prepare, run
+from etairl.experiments.settings import TrainConfig
+from etairl.runs import RunDirectory
+from etairl.types import InputError
+
+
+def follow(
+    config: TrainConfig, directory: RunDirectory, checkpoint_seconds: float, threads: int | None
+) -> int:
+    """Train to the end, or to Ctrl-C. Nothing is written before everything is checked."""
+    setting = prepare(config, threads)
+    if directory.open(config):
+        out().print(f"going on in {directory.path}", markup=False)
+    directory.check_versions()
+    rows: list[dict[str, Any]] = []
+    said: set[str] = set()
+    what = f"{config.algorithm} on {config.env}"
+    with Meter(what, config.girl.transitions) as meter, patient_interrupt() as stop:
+        reports = run(setting, directory, checkpoint_seconds)
+        since, first = time.monotonic(), None
+        try:
+            for report in reports:
+                rows.append(report.row)
+                first = report.transitions if first is None else first
+                speed = (report.transitions - first) / max(time.monotonic() - since, 1e-9)
+                meter.update(report.transitions, _note(rows, speed))
+                for trouble in diagnose(rows):
+                    if trouble.name not in said:
+                        said.add(trouble.name)
+                        meter.say(f"cycle {trouble.cycle}: {trouble.message}")
+                if stop():
+                    reports.close()  # writes a checkpoint
+                    raise KeyboardInterrupt
+        except FloatingPointError as error:
+            raise InputError(
+                f"{error}; the last checkpoint is kept in {directory.path}. Lower the learning "
+                "rates or hold the discriminator back, in a new run"
+            ) from None
+    summarise(directory)
+    return 0
+
+
+def _note(rows: list[dict[str, Any]], speed: float) -> str:
+    row = rows[-1]
+    measured = next((r["mmd2_mu"] for r in reversed(rows) if "mmd2_mu" in r), None)
+    judged = next((r for r in reversed(rows) if "cost/accuracy_learner" in r), None)
+    parts = [f"cycle {row['cycle']}", f"return {row['return']:.0f}"]
+    if measured is not None:
+        parts.append(f"MMD² {measured:.4f}")
+    if judged is not None:
+        right = (judged["cost/accuracy_learner"] + judged["cost/accuracy_expert"]) / 2
+        parts.append(f"D right {right:.2f}")
+    return ", ".join([*parts, f"{speed:,.0f} transitions/s"])
+
+
+def summarise(directory: RunDirectory) -> None:
+    """The result of a finished run in a few lines."""
+    result = json.loads((directory.path / "result.json").read_text())
+    last, best = result["remaining"], result["best"]
+    mu, rho = last["mmd2_mu"], last["mmd2_rho"]
+    rows = [
+        ("transitions", f"{result['transitions']:,} in {result['cycles']} cycles"),
+        (
+            "return",
+            f"{last['return']:.1f} ± {last['return_std']:.1f}, last {last['cycles']} cycles",
+        ),
+    ]
+    if result["expert_return"] is not None:
+        rows.append(("expert", f"{result['expert_return']:.1f}"))
+    rows += [
+        ("MMD² of mu", _distance(mu)),
+        ("MMD² of rho", _distance(rho)),
+        ("best cycle", f"{best['cycle']} with MMD² of mu {best['mmd2_mu']:.5f}"),
+        ("collapsed", f"{100 * result['collapsed_share']:.0f} % of cycles"),
+        ("run", str(directory.path)),
+    ]
+    facts("finished", rows)
+
+
+def _distance(found: dict[str, Any]) -> str:
+    text = f"{found['value']:.5f} [{found['low']:.5f}, {found['high']:.5f}]"
+    return text if found["floor"] is None else f"{text}, expert against itself {found['floor']:.5f}"

@@ -1,0 +1,55 @@
+"""`etairl train`: one run into a run directory."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from etairl.cli.console import parse
+from etairl.cli.running import follow
+from etairl.experiments.presets import preset
+from etairl.experiments.settings import TrainConfig
+from etairl.runs import RunDirectory
+from etairl.types import InputError
+
+
+@dataclass(frozen=True)
+class Config:
+    """Learn a policy and a cost from demonstrations."""
+
+    output: Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="FOLDER")]
+    """the run directory; it must not exist yet"""
+    preset: str = "default"
+    """where the settings below start from: default, or a column of the paper's table"""
+    train: tyro.conf.OmitSubcommandPrefixes[tyro.conf.OmitArgPrefixes[TrainConfig]] = field(
+        default_factory=TrainConfig
+    )
+    checkpoint_seconds: float = 60.0
+    """time between checkpoints"""
+    threads: int | None = None
+    """of the simulator; all cores if left out. Results do not depend on it"""
+
+
+def run(arguments: list[str]) -> int:
+    """The command."""
+    name = _chosen_preset(arguments)
+    default = Config(output=tyro.MISSING, preset=name, train=preset(name))
+    config = parse(Config, arguments, "train", default)
+    directory = RunDirectory(config.output)
+    if (config.output / "config.json").is_file():
+        done = "is finished" if directory.finished else "can go on with: etairl resume"
+        raise InputError(
+            f"{config.output} holds a run already, which {done}; choose another folder"
+        )
+    return follow(config.train, directory, config.checkpoint_seconds, config.threads)
+
+
+def _chosen_preset(arguments: list[str]) -> str:
+    """The preset decides the defaults of all other options, so it is read before them."""
+    for index, word in enumerate(arguments):
+        if word == "--preset" and index + 1 < len(arguments):
+            return arguments[index + 1]
+        if word.startswith("--preset="):
+            return word.removeprefix("--preset=")
+    return "default"

@@ -1,0 +1,1 @@
+"""Families of cost functions: what the cost player may choose from."""

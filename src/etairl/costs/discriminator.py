@@ -1,0 +1,202 @@
+r"""The GAN cost: $c = \log D$, where $D$ tells the learner's pairs from the expert's.
+
+With $\psi_{GAN}$ the cost player of the template solves
+$\max_D \mathbb{E}^\eta_\pi[\log D] + \mathbb{E}^\eta_E[\log(1 - D)]$ (errata (i)): the classifier
+below, trained on pairs drawn from $\mu^\eta$. MEGAN and GAIL differ in that draw alone.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, NamedTuple, cast, get_args
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from etairl.costs.losses import (
+    CostInfo,
+    Loss,
+    entropy_bonus,
+    gan_loss,
+    gradient_penalty,
+    input_noise,
+    label_smoothing,
+    logits,
+    spectral_norm,
+    spectrally_normalised,
+    weight_decay,
+)
+from etairl.networks import MLP, Activation
+from etairl.types import InputError, Spec
+
+Form = Literal["log_d", "logit", "log_not_d"]
+Inputs = Literal["state_action", "state", "state_next_state"]
+Rows = Float[Array, " batch"]
+
+
+@dataclass(frozen=True)
+class DiscriminatorConfig:
+    """The network that tells learner from expert, and how it is held back."""
+
+    hidden_d: tuple[int, ...] = (64, 64)
+    """width of each hidden layer of the discriminator"""
+    activation_d: Activation = "tanh"
+    """between its layers"""
+    inputs: Inputs = "state_action"
+    """what the discriminator sees"""
+    form: Form = "log_d"
+    """the cost: log_d is log D (GAIL; a bonus for staying alive), logit is log D - log(1 - D)
+    (AIRL; either sign), log_not_d is -log(1 - D) (a price for staying alive)"""
+    lr_d: float = 3e-4
+    """learning rate of the discriminator"""
+    gradient_penalty: float = 1.0
+    """weight of (|gradient| - target)² between the two sides; 0 for none"""
+    gradient_target: float = 1.0
+    """the gradient norm that the penalty asks for"""
+    spectral_norm: bool = False
+    """divide every weight matrix by its largest singular value"""
+    entropy_bonus: float = 0.0
+    """weight of the entropy of D; 0 for none"""
+    label_smoothing: float = 0.0
+    """labels 1 - e and e instead of 1 and 0"""
+    weight_decay: float = 0.0
+    """weight of half the sum of squares of the weights"""
+    input_noise: float = 0.0
+    """standard deviation of noise on the inputs, in units of the demonstrations' spread"""
+
+    def __post_init__(self):
+        for name, value, allowed in (
+            ("inputs", self.inputs, get_args(Inputs)),
+            ("form", self.form, get_args(Form)),
+        ):
+            if value not in allowed:
+                raise InputError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
+        if any(width < 1 for width in self.hidden_d):
+            raise InputError(f"hidden_d needs widths of at least 1, got {self.hidden_d}")
+        for name in ("gradient_penalty", "entropy_bonus", "weight_decay", "input_noise"):
+            if getattr(self, name) < 0:
+                raise InputError(f"{name} must be >= 0, got {getattr(self, name)}")
+        if not 0.0 <= self.label_smoothing < 0.5:
+            raise InputError(f"label_smoothing must lie in [0, 0.5), got {self.label_smoothing}")
+        if not self.lr_d > 0.0:
+            raise InputError(f"lr_d must be > 0, got {self.lr_d}")
+
+
+class Points(NamedTuple):
+    """Transitions as a cost sees them; a leading axis counts updates in a scan."""
+
+    obs: Float[Array, "*updates batch obs"]
+    act: Float[Array, "*updates batch act"]
+    next_obs: Float[Array, "*updates batch obs"]
+
+
+class DiscriminatorState(NamedTuple):
+    """What the next update needs, and what a cost needs to be evaluated."""
+
+    network: MLP
+    mean: Float[Array, " dims"]
+    """of the demonstrations, per input column"""
+    scale: Float[Array, " dims"]
+    optimiser: optax.OptState
+
+
+@dataclass(frozen=True)
+class Discriminator:
+    """A cost family of the template: a network, its loss, its form."""
+
+    config: DiscriminatorConfig
+    spec: Spec
+    absorbing: bool = False
+    """the last observation column marks an absorbing state, where actions mean nothing"""
+
+    def init(self, key: PRNGKeyArray, expert: Points) -> DiscriminatorState:
+        """A fresh network; inputs are standardised with the statistics of the demonstrations."""
+        x = np.asarray(self._raw(expert.obs, expert.act, expert.next_obs), np.float64)
+        mean, spread = x.mean(axis=0), x.std(axis=0)
+        # A constant column keeps its own unit: a learner that leaves the constant stays visible.
+        constant = spread <= 1e-6 * np.maximum(1.0, np.abs(x).max(axis=0))
+        scale = np.where(constant, 1.0, spread)
+        sizes = (x.shape[1], *self.config.hidden_d, 1)
+        network = MLP.init(key, sizes, self.config.activation_d)
+        optimiser = self._optimiser().init(cast(Any, network))
+        return DiscriminatorState(
+            network, jnp.asarray(mean, jnp.float32), jnp.asarray(scale, jnp.float32), optimiser
+        )
+
+    def __call__(self, state: DiscriminatorState, obs: Array, act: Array, next_obs: Array) -> Rows:
+        """The cost of each row."""
+        network = state.network
+        if self.config.spectral_norm:
+            network = spectrally_normalised(network)
+        return cost_of_logits(self.config.form, logits(network, self._x(state, obs, act, next_obs)))
+
+    @partial(jax.jit, static_argnums=0)
+    def updates(
+        self, key: PRNGKeyArray, state: DiscriminatorState, own: Points, expert: Points
+    ) -> tuple[DiscriminatorState, CostInfo]:
+        """Many updates in one compiled scan; info is averaged over them."""
+        loss = make_loss(self.config)
+
+        def body(
+            carry: DiscriminatorState, step: tuple[Points, Points, PRNGKeyArray]
+        ) -> tuple[DiscriminatorState, CostInfo]:
+            own, expert, key = step
+            x, y = self._x(carry, *own), self._x(carry, *expert)
+            grads, info = jax.grad(loss, has_aux=True)(carry.network, key, x, y)
+            change, optimiser = self._optimiser().update(grads, carry.optimiser)
+            network = cast(MLP, optax.apply_updates(cast(Any, carry.network), change))
+            return carry._replace(network=network, optimiser=optimiser), info
+
+        keys = jax.random.split(key, len(own.obs))
+        state, infos = jax.lax.scan(body, state, (own, expert, keys))
+        return state, jax.tree.map(jnp.mean, infos)
+
+    def _x(self, state: DiscriminatorState, obs: Array, act: Array, next_obs: Array) -> Array:
+        return (self._raw(obs, act, next_obs) - state.mean) / state.scale
+
+    def _raw(self, obs: Array, act: Array, next_obs: Array) -> Array:
+        if self.config.inputs == "state":
+            return obs
+        if self.config.inputs == "state_next_state":
+            return jnp.concatenate([obs, next_obs], axis=-1)
+        if self.spec.discrete_actions is not None:
+            act = jax.nn.one_hot(act[..., 0], self.spec.discrete_actions)
+        if self.absorbing:
+            act = act * (1.0 - obs[..., -1:])
+        return jnp.concatenate([obs, act], axis=-1)
+
+    def _optimiser(self) -> optax.GradientTransformation:
+        return optax.adam(self.config.lr_d)
+
+
+def cost_of_logits(form: Form, h: Rows) -> Rows:
+    r"""$\log D = -\text{softplus}(-h)$, $h$, or $-\log(1-D) = \text{softplus}(h)$.
+
+    All three have the same sign of slope: what looks like the learner costs more. They differ in
+    what staying alive is worth: `log_d` is below 0 (every further step is a gain), `log_not_d`
+    above (every further step is a loss), `logit` either. Where episodes can end early, that alone
+    can decide what is learned.
+    """
+    if form == "log_d":
+        return -jax.nn.softplus(-h)
+    return h if form == "logit" else jax.nn.softplus(h)
+
+
+def make_loss(config: DiscriminatorConfig) -> Loss:
+    """The GAN loss with what the configuration wraps around it."""
+    loss: Loss = gan_loss
+    if config.label_smoothing:
+        loss = label_smoothing(loss, config.label_smoothing)
+    if config.entropy_bonus:
+        loss = entropy_bonus(loss, config.entropy_bonus)
+    if config.gradient_penalty:
+        loss = gradient_penalty(loss, config.gradient_penalty, config.gradient_target)
+    if config.input_noise:
+        loss = input_noise(loss, config.input_noise)
+    if config.spectral_norm:
+        loss = spectral_norm(loss)
+    if config.weight_decay:
+        loss = weight_decay(loss, config.weight_decay)
+    return loss

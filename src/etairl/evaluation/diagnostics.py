@@ -1,0 +1,88 @@
+"""What goes wrong in adversarial training, said early and in words."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Row = Mapping[str, Any]
+LONG = 10
+"""cycles in a row before something is called a trouble"""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """A trouble: since when, what it means, what to do."""
+
+    name: str
+    cycle: int
+    """where it had lasted long enough to be called so"""
+    message: str
+
+
+def _saturated(row: Row) -> bool:
+    return min(row.get("cost/accuracy_learner", 0), row.get("cost/accuracy_expert", 0)) >= 0.99
+
+
+def _constant(row: Row) -> bool:
+    return abs(row.get("cost/gan_loss", 0.0) - 2.0 * np.log(2.0)) < 0.01
+
+
+def _no_entropy(row: Row) -> bool:
+    return row.get("solver/temperature", 1.0) < 1e-4
+
+
+def _at_bounds(row: Row) -> bool:
+    return row.get("actions_at_bounds", 0.0) > 0.9
+
+
+_TROUBLES: dict[str, tuple[Callable[[Row], bool], str]] = {
+    "discriminator_saturated": (
+        _saturated,
+        "the discriminator tells learner and expert apart without fault, so its cost says little; "
+        "hold it back (--gradient-penalty, --spectral-norm, fewer --cost-updates)",
+    ),
+    "cost_constant": (
+        _constant,
+        "the discriminator cannot tell learner from expert at all: either they match (look at the "
+        "MMD) or it is held back too much",
+    ),
+    "entropy_collapsed": (
+        _no_entropy,
+        "the temperature is almost 0: the policy has stopped to explore; raise --target-entropy "
+        "or fix --temperature",
+    ),
+    "actions_at_bounds": (
+        _at_bounds,
+        "nine of ten action values sit at their bounds; costs may be too large for the entropy",
+    ),
+}
+
+
+def diagnose(rows: Sequence[Row]) -> list[Diagnosis]:
+    """Troubles that lasted `LONG` cycles in a row, each where it first did."""
+    found = []
+    for name, (is_so, message) in _TROUBLES.items():
+        lasted = 0
+        for row in rows:
+            lasted = lasted + 1 if is_so(row) else 0
+            if lasted == LONG:
+                found.append(Diagnosis(name, row["cycle"], message))
+                break
+    return found
+
+
+def collapsed_share(rows: Sequence[Row]) -> float:
+    """Share of cycles whose return is under half of the best so far, counted from the first cycle.
+
+    "Half" is measured from the return of the first, untrained cycle, so that it has a meaning where
+    returns are negative. Cycles before the return has doubled its first spread do not count.
+    """
+    returns = np.array([row["return"] for row in rows])
+    if len(returns) < 2:
+        return 0.0
+    gained = returns - returns[0]
+    best = np.maximum.accumulate(gained)
+    counted = best > max(2.0 * float(rows[0]["return_std"]), 1e-9)
+    return float((gained < 0.5 * best)[counted].mean()) if counted.any() else 0.0

@@ -1,0 +1,327 @@
+"""One run of imitation: from demonstrations and a simulator to a policy, a cost, and a verdict.
+
+The loop is the algorithm's own generator; here it meets the run directory. Everything that is
+written per cycle follows from the settings alone: a run that was killed and resumed writes the same
+bytes as an unbroken one. Times, which cannot, are kept apart in `timing.jsonl`.
+"""
+
+import time
+from collections.abc import Generator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from etairl.algorithms.girl import Cycle, Expert, Girl, State, girl
+from etairl.buffers import EpisodeBuffer
+from etairl.costs.discriminator import Discriminator
+from etairl.demos import Demos, Selection, load_demos
+from etairl.evaluation.diagnostics import collapsed_share, diagnose
+from etairl.evaluation.matching import MEASURES, Reference
+from etairl.experiments.settings import TrainConfig
+from etairl.networks import MLP, Normaliser
+from etairl.runs import RunDirectory, every_seconds, read_metrics, save_tree
+from etairl.solvers.cloning import CloningConfig, clone
+from etairl.solvers.sac import SAC, ActionScaling, SACState
+from etairl.tasks import make_task, with_absorbing, without_absorbing
+from etairl.types import InputError, Task, Trajectories
+
+
+class Best(NamedTuple):
+    """The players at the smallest MMD² of mu so far."""
+
+    actor: MLP
+    normaliser: Normaliser
+    network: MLP
+    score: Float[Array, ""]
+    cycle: Float[Array, ""]
+
+
+class Setting(NamedTuple):
+    """Everything a run needs that does not change."""
+
+    config: TrainConfig
+    demos: Demos
+    task: Task
+    game: Girl
+    expert: Expert
+    reference: Reference
+
+
+class Report(NamedTuple):
+    """What a consumer sees of one cycle."""
+
+    row: dict[str, Any]
+    """as in metrics.jsonl"""
+    transitions: int
+    total: int
+
+
+def prepare(config: TrainConfig, threads: int | None = None) -> Setting:
+    """Load and check everything before anything is written."""
+    select = Selection(config.demonstrations, config.horizon)
+    task = make_task(
+        config.env,
+        config.girl.episodes,
+        horizon=config.horizon,
+        mode=config.mode,
+        seed=config.seed,
+        threads=threads,
+    )
+    demos = fitting_demos(config, task, select)
+    trajectories = demos.trajectories
+    absorbing = config.mode == "absorbing"
+    if absorbing:
+        trajectories = with_absorbing(trajectories, config.horizon)
+    cost = Discriminator(config.cost, task.spec, absorbing)
+    game = Girl(config.girl, config.seed, cost, SAC(config.sac, task.spec), config.future)
+    with_next = config.cost.inputs == "state_next_state"
+    expert = Expert.of(trajectories, ActionScaling(task.spec), with_next)
+    return Setting(
+        config, demos, task, game, expert, Reference(demos.trajectories, demos.standardiser)
+    )
+
+
+def fitting_demos(config: TrainConfig, task: Task, select: Selection | None) -> Demos:
+    """Demonstrations in the action bounds of the task; refused where they belong to another."""
+    demos = load_demos(config.demos, select=select)
+    spec = task.spec
+    world = spec.obs_dim - (config.mode == "absorbing")
+    for name, found, wanted in (
+        ("observations", demos.spec.obs_dim, world),
+        ("actions", demos.spec.act_dim, spec.act_dim),
+    ):
+        if found != wanted:
+            raise InputError(
+                f"{config.demos}: {name} have {found} columns, but {config.env} has {wanted}; "
+                "are these demonstrations of this environment?"
+            )
+    if (spec.discrete_actions is None) != (demos.spec.discrete_actions is None) and (
+        spec.discrete_actions is None or demos.trajectories.actions.dtype.kind == "f"
+    ):
+        whole = np.array_equal(demos.trajectories.actions, np.floor(demos.trajectories.actions))
+        if spec.discrete_actions is None or not whole:
+            kinds = {True: "continuous", False: "discrete"}
+            raise InputError(
+                f"{config.demos}: actions are {kinds[demos.spec.discrete_actions is None]}, but "
+                f"those of {config.env} are {kinds[spec.discrete_actions is None]}"
+            )
+    return Demos(demos.trajectories, replace(spec, obs_dim=world), demos.name)
+
+
+def begin(setting: Setting) -> tuple[State, Best, EpisodeBuffer]:
+    """Untrained players, or with `warm_start` an actor that clones the expert."""
+    config = setting.config
+    state = setting.game.init(setting.expert)
+    if config.warm_start:
+        if config.mode == "absorbing" or config.sac.normalise:
+            raise InputError("a warm start works without absorbing states and normalisation")
+        settings = CloningConfig(hidden=config.sac.hidden, activation=config.sac.activation)
+        cloned = clone(setting.demos.trajectories, setting.task.spec, settings, config.seed)
+        state = state._replace(solver=state.solver._replace(actor=cloned.actor))
+    return state, _keep(state, np.inf, 0), setting.game.make_buffer(setting.task)
+
+
+def run(
+    setting: Setting, directory: RunDirectory, checkpoint_seconds: float = 60.0
+) -> Generator[Report, None, None]:
+    """Train from the latest checkpoint, or from the start, to the end; yields once per cycle."""
+    config = setting.config
+    state, best, buffer = begin(setting)
+    if directory.has_checkpoint:
+        state, best = _resume(setting, directory, state, best, buffer)
+    due = every_seconds(checkpoint_seconds, time.monotonic)
+    unsaved: list[Trajectories] = []
+    rows = read_metrics(directory.path)
+    started = time.monotonic()
+    try:
+        for cycle in girl(setting.game, setting.task, setting.expert, buffer, state):
+            state = cycle.state
+            row, best = _measure(setting, cycle, best)
+            _check_finite(state, row)
+            unsaved.append(cycle.rolled_out)
+            rows.append(row)
+            directory.log(row)
+            directory.log_time({"cycle": state.cycles, "seconds": time.monotonic() - started})
+            yield Report(row, state.transitions, config.girl.transitions)
+            if due():
+                _checkpoint(directory, setting, state, best, unsaved, buffer)
+            if _no_better(config, rows):
+                break
+    except (GeneratorExit, InputError):
+        _checkpoint(directory, setting, state, best, unsaved, buffer)
+        raise
+    _finish(setting, directory, state, best, buffer, rows)
+
+
+def _measure(setting: Setting, cycle: Cycle, best: Best) -> tuple[dict[str, Any], Best]:
+    """A line of metrics; every so many cycles with MMD², and the best players so far."""
+    config, state = setting.config, cycle.state
+    played = cycle.rolled_out
+    assert played.returns is not None
+    world = without_absorbing(played) if config.mode == "absorbing" else played
+    row: dict[str, Any] = {
+        "cycle": state.cycles,
+        "transitions": state.transitions,
+        "return": float(played.returns.mean()),
+        "return_std": float(played.returns.std()),
+        "length": float(world.lengths.mean()),
+        "actions_at_bounds": _at_bounds(setting.task, played),
+    }
+    if cycle.cost_info is not None:
+        row |= {f"cost/{k}": float(v) for k, v in cycle.cost_info._asdict().items()}
+    row |= {f"solver/{k}": float(v) for k, v in cycle.solver_info._asdict().items()}
+    last = state.transitions >= config.girl.transitions
+    if state.cycles % config.measure_every == 0 or last:
+        for measure in MEASURES:
+            row[f"mmd2_{measure}"] = setting.reference.mmd2(world, measure)
+        if row["mmd2_mu"] < float(best.score):
+            best = _keep(state, row["mmd2_mu"], state.cycles)
+    return row, best
+
+
+def _at_bounds(task: Task, played: Trajectories) -> float:
+    """Share of action values within a hundredth of their bounds."""
+    if task.spec.discrete_actions is not None:
+        return 0.0
+    scaled = ActionScaling(task.spec).to_solver(played.actions)
+    return float((np.abs(scaled) > 0.98).mean())
+
+
+def _keep(state: State, score: float, cycle: int) -> Best:
+    # Copies: the updates that follow give up the memory of this state.
+    parts = (state.solver.actor, state.solver.normaliser, state.cost.network)
+    actor, normaliser, network = jax.tree.map(jnp.copy, parts)
+    return Best(actor, normaliser, network, jnp.float32(score), jnp.float32(cycle))
+
+
+def _check_finite(state: State, row: dict[str, Any]) -> None:
+    if all(np.isfinite(value) for value in row.values()):
+        return
+    for name, tree in (("cost", state.cost), ("solver", state.solver)):
+        for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
+            if not np.isfinite(np.asarray(leaf)).all():
+                where = f"{name}{jax.tree_util.keystr(path)}"
+                raise FloatingPointError(f"NaN or infinity in {where} after cycle {row['cycle']}")
+    odd = ", ".join(key for key, value in row.items() if not np.isfinite(value))
+    raise FloatingPointError(f"NaN or infinity in {odd} after cycle {row['cycle']}")
+
+
+def _no_better(config: TrainConfig, rows: list[dict[str, Any]]) -> bool:
+    if config.patience is None:
+        return False
+    scores = [row["mmd2_mu"] for row in rows if "mmd2_mu" in row]
+    return bool(scores) and len(scores) - 1 - int(np.argmin(scores)) >= config.patience
+
+
+def _checkpoint(
+    directory: RunDirectory,
+    setting: Setting,
+    state: State,
+    best: Best,
+    unsaved: list[Trajectories],
+    buffer: EpisodeBuffer,
+) -> None:
+    """Episodes since the last checkpoint, then the players: in this order a kill loses nothing."""
+    if not unsaved:
+        return
+    scaling = ActionScaling(setting.task.spec)
+    arrays = {
+        "observations": np.concatenate([t.observations for t in unsaved]),
+        "actions": np.concatenate([scaling.to_solver(t.actions) for t in unsaved]),
+        "rewards": np.concatenate([t.rewards for t in unsaved if t.rewards is not None]),
+        "terminated": np.concatenate([t.terminated for t in unsaved]),
+        "final": np.concatenate(
+            [t.final_observations for t in unsaved if t.final_observations is not None]
+        ),
+        "lengths": np.concatenate([t.lengths for t in unsaved]),
+    }
+    directory.save_segment(state.cycles - len(unsaved), state.cycles, arrays)
+    directory.drop_segments(state.cycles - len(buffer))
+    trees = {"cost": state.cost, "solver": state.solver, "best": best}
+    values = {"transitions": state.transitions, "resets": setting.task.resets.tolist()}
+    directory.save(state.cycles, trees, values)
+    unsaved.clear()
+
+
+def _resume(
+    setting: Setting, directory: RunDirectory, state: State, best: Best, buffer: EpisodeBuffer
+) -> tuple[State, Best]:
+    like = {"cost": state.cost, "solver": state.solver, "best": best}
+    trees, values = directory.load(like)
+    each = setting.config.girl.episodes
+    for _, _, arrays in directory.load_segments(values["cycle"]):
+        offsets = np.concatenate([[0], np.cumsum(arrays["lengths"])])
+        last = np.zeros(offsets[-1], bool)
+        last[offsets[1:] - 1] = True
+        whole = Trajectories(
+            observations=arrays["observations"],
+            actions=arrays["actions"],
+            terminated=arrays["terminated"],
+            truncated=last & ~arrays["terminated"],
+            offsets=offsets,
+            rewards=arrays["rewards"],
+            final_observations=arrays["final"],
+        )
+        for first in range(0, len(whole), each):
+            part = whole.take(np.arange(first, first + each))
+            buffer.extend(part, part.actions)
+    setting.task.replay(np.asarray(values["resets"]))
+    again = State(trees["cost"], trees["solver"], values["cycle"], values["transitions"])
+    return again, trees["best"]
+
+
+def _finish(
+    setting: Setting,
+    directory: RunDirectory,
+    state: State,
+    best: Best,
+    buffer: EpisodeBuffer,
+    rows: list[dict[str, Any]],
+) -> None:
+    """Weights, and the verdict on the last cycles: the paper's remaining replay buffer."""
+    config = setting.config
+    save_policy(directory.path / "policy.safetensors", state.solver)
+    save_tree(directory.path / "cost.safetensors", state.cost._replace(optimiser=None))
+    save_tree(directory.path / "best-policy.safetensors", (best.actor, best.normaliser))
+    last = rows[-config.girl.remaining_cycles :]
+    remaining = buffer.trajectories(buffer.newest(cycles=len(last)))
+    scaling = ActionScaling(setting.task.spec)
+    remaining = replace(remaining, actions=scaling.to_task(remaining.actions))
+    if config.mode == "absorbing":
+        remaining = without_absorbing(remaining)
+    returns, expert = remaining.returns, setting.demos.trajectories.returns
+    assert returns is not None
+    rng = np.random.default_rng([config.seed, 3])
+    distances = {
+        f"mmd2_{measure}{'' if scaled else '_raw'}": asdict(
+            setting.reference.distance(rng, remaining, measure, scaled)
+        )
+        for measure in MEASURES
+        for scaled in (True, False)
+    }
+    directory.finish(
+        {
+            "cycles": state.cycles,
+            "transitions": state.transitions,
+            "remaining": {
+                "cycles": len(last),
+                "return": float(returns.mean()),
+                "return_std": float(returns.std()),
+                **distances,
+            },
+            "expert_return": None if expert is None else float(expert.mean()),
+            "best": {"cycle": int(best.cycle), "mmd2_mu": float(best.score)},
+            "collapsed_share": collapsed_share(rows),
+            "diagnostics": [asdict(d) for d in diagnose(rows)],
+        }
+    )
+
+
+def save_policy(path: Path, solver: SACState) -> None:
+    """The actor, and what it expects of its inputs."""
+    save_tree(path, (solver.actor, solver.normaliser))

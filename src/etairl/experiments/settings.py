@@ -1,0 +1,108 @@
+"""What a run of imitation is asked to do."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Literal, TypeVar, cast, get_args
+
+from etairl.algorithms.girl import GirlConfig
+from etairl.costs.discriminator import DiscriminatorConfig
+from etairl.eta import Dirac, parse_eta
+from etairl.measures import Choice, FutureSampler, Method
+from etairl.solvers.sac import SACConfig
+from etairl.types import HorizonMode, InputError
+
+Config = TypeVar("Config")
+Algorithm = Literal["megan", "gail"]
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Everything that decides what a run learns. The same settings make the same bytes."""
+
+    env: str = "HalfCheetah-v5"
+    """the environment"""
+    demos: str = "HalfCheetah-v5-25x500"
+    """demonstrations: a name from `etairl demos ls`, a .npz file, or minari:DATASET"""
+    demonstrations: int | None = 10
+    """use only the first N of them; None for all"""
+    algorithm: Algorithm = "megan"
+    """megan: a GAN cost on pairs drawn with eta; gail: megan with eta dirac:0"""
+    eta: str = "geometric:0.99"
+    """weighting of the future, for instance geometric:0.99, poisson:25, uniform, dirac:0"""
+    sampler: Method = "exact"
+    """how time indices are drawn: two_stage as in the paper, exact for the weights of mu"""
+    choice: Choice = "by_weight"
+    """how episodes are drawn: by_weight or uniform"""
+    gamma_irl: float = 1.0
+    """discount of the starting time in the draw of indices"""
+    horizon: int = 500
+    """steps of an episode"""
+    mode: HorizonMode = "terminating"
+    """early ends: terminating (as the environment), fixed (switched off), absorbing (padded)"""
+    seed: int = 0
+    """of everything random"""
+    warm_start: bool = False
+    """start the actor from behaviour cloning"""
+    measure_every: int = 5
+    """cycles between two measurements of MMD²"""
+    patience: int | None = None
+    """stop when MMD² of mu has not improved for so many measurements; None to go on"""
+    girl: GirlConfig = field(default_factory=GirlConfig)
+    cost: DiscriminatorConfig = field(default_factory=DiscriminatorConfig)
+    sac: SACConfig = field(default_factory=lambda: SACConfig(hidden=(64, 64, 64)))
+
+    def __post_init__(self):
+        if self.algorithm not in get_args(Algorithm):
+            known = ", ".join(get_args(Algorithm))
+            raise InputError(f"algorithm must be one of {known}, got {self.algorithm!r}")
+        if self.algorithm == "gail":
+            object.__setattr__(self, "eta", "dirac:0")
+        object.__setattr__(self, "eta", str(parse_eta(self.eta)))
+        FutureSampler(parse_eta(self.eta), self.gamma_irl, self.sampler, self.choice)
+        for name in ("horizon", "measure_every"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")
+        for name in ("demonstrations", "patience"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"{name} must be at least 1, got {value}")
+        if self.seed < 0:
+            raise InputError(f"the seed must be >= 0, got {self.seed}")
+        if self.mode not in get_args(HorizonMode):
+            known = ", ".join(get_args(HorizonMode))
+            raise InputError(f"mode must be one of {known}, got {self.mode!r}")
+        object.__setattr__(self, "sac", replace(self.sac, absorbing=self.mode == "absorbing"))
+
+    @property
+    def future(self) -> FutureSampler:
+        """The sampler of time indices."""
+        eta = Dirac(0) if self.algorithm == "gail" else parse_eta(self.eta)
+        return FutureSampler(eta, self.gamma_irl, self.sampler, self.choice)
+
+
+def read_config(path: Path) -> TrainConfig:
+    """Settings as a run directory keeps them; unknown or missing names are refused."""
+    try:
+        found = json.loads((path / "config.json").read_text())
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"{path} is no run directory: config.json cannot be read ({error})"
+        ) from None
+    try:
+        parts = {"girl": GirlConfig, "cost": DiscriminatorConfig, "sac": SACConfig}
+        return _build(TrainConfig, found | {k: _build(kind, found[k]) for k, kind in parts.items()})
+    except (TypeError, KeyError) as error:
+        raise InputError(
+            f"{path}/config.json is not of this version ({error}); resume it with the version that "
+            "made it, see versions.json"
+        ) from None
+
+
+def _build(kind: Callable[..., Config], found: dict[str, Any]) -> Config:
+    odd = set(found) ^ {f.name for f in fields(cast(Any, kind))}
+    if odd:
+        raise KeyError(f"unknown or missing: {', '.join(sorted(odd))}")
+    values = {k: tuple(v) if isinstance(v, list) else v for k, v in found.items()}
+    return kind(**values)
