@@ -8,6 +8,9 @@ if TYPE_CHECKING:
     from etairl.eta import parse_eta
     from etairl.evaluation.inspection import inspect
     from etairl.evaluation.mmd import mmd2
+    from etairl.experiments.presets import preset
+    from etairl.experiments.result import Result, train
+    from etairl.experiments.settings import TrainConfig
     from etairl.measures import FutureSampler
     from etairl.types import InputError, Spec, Trajectories
 
@@ -15,14 +18,18 @@ __all__ = [
     "Demos",
     "FutureSampler",
     "InputError",
+    "Result",
     "Selection",
     "Spec",
+    "TrainConfig",
     "Trajectories",
     "inspect",
     "load_demos",
     "mmd2",
     "parse_eta",
+    "preset",
     "save_demos",
+    "train",
 ]
 __version__ = "0.1.0"
 
@@ -30,14 +37,18 @@ _HOMES = {
     "Demos": "etairl.demos",
     "FutureSampler": "etairl.measures",
     "InputError": "etairl.types",
+    "Result": "etairl.experiments.result",
     "Selection": "etairl.demos",
     "Spec": "etairl.types",
+    "TrainConfig": "etairl.experiments.settings",
     "Trajectories": "etairl.types",
     "inspect": "etairl.evaluation.inspection",
     "load_demos": "etairl.demos",
     "mmd2": "etairl.evaluation.mmd",
     "parse_eta": "etairl.eta",
+    "preset": "etairl.experiments.presets",
     "save_demos": "etairl.demos",
+    "train": "etairl.experiments.result",
 }
 
 

@@ -15,6 +15,7 @@ COMMANDS = {
     "demo": "the main job on what is in the box",
     "train": "learn a policy and a cost from demonstrations",
     "resume": "go on where a run stopped, bit for bit",
+    "evaluate": "how well does a run match its demonstrations?",
     "eta": "show what a weighting does to the frames a discriminator sees",
     "demos": "demonstrations: ls, info, import, export",
     "expert": "train an expert on the true cost and record demonstrations",

@@ -286,7 +286,7 @@ def _finish(
     """Weights, and the verdict on the last cycles: the paper's remaining replay buffer."""
     config = setting.config
     save_policy(directory.path / "policy.safetensors", state.solver)
-    save_tree(directory.path / "cost.safetensors", state.cost._replace(optimiser=None))
+    save_tree(directory.path / "cost.safetensors", state.cost._replace(optimiser=()))
     save_tree(directory.path / "best-policy.safetensors", (best.actor, best.normaliser))
     last = rows[-config.girl.remaining_cycles :]
     remaining = buffer.trajectories(buffer.newest(cycles=len(last)))

@@ -1,0 +1,78 @@
+"""`etairl evaluate`: how well does a run match its demonstrations?"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+from rich.console import Console
+
+from etairl.cli.console import out, parse, print_json, table
+from etairl.evaluation.matching import Distance
+from etairl.experiments.result import Result, Verdict
+from etairl.types import InputError
+
+
+@dataclass(frozen=True)
+class Config:
+    """Return, normalised cost and MMD² of the learner, of behaviour cloning, chance and expert."""
+
+    run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
+    """the run directory"""
+    policy: Literal["final", "best"] = "final"
+    """the policy at the end, or at the smallest MMD² of mu"""
+    episodes: int = 50
+    """episodes of each policy"""
+    seed: int = 0
+    """of the episodes"""
+    cloning: bool = True
+    """judge behaviour cloning, too"""
+    json: bool = False
+    """print JSON"""
+
+
+def run(arguments: list[str]) -> int:
+    """The command."""
+    config = parse(Config, arguments, "evaluate")
+    if config.episodes < 2:
+        raise InputError(f"episodes must be at least 2, got {config.episodes}")
+    result = Result(config.run, config.policy)
+    with Console(stderr=True).status("loading") as status:
+        verdicts = result.evaluate(config.episodes, config.seed, config.cloning, status.update)
+    if config.json:
+        print_json(verdicts)
+        return 0
+    print_verdicts(verdicts, result)
+    return 0
+
+
+def print_verdicts(verdicts: list[Verdict], result: Result) -> None:
+    """The table, and what its columns mean."""
+    expert = result.metrics["expert_return"]
+    rows = [
+        (
+            v.name,
+            f"{v.return_mean:.1f} ± {v.return_std:.1f}",
+            f"{v.length:.0f}",
+            "" if v.normalised_cost is None else f"{v.normalised_cost:.3f}",
+            _distance(v.mmd2_rho),
+            _distance(v.mmd2_mu),
+            f"{v.mmd2_rho_raw.value:.5f}",
+            f"{v.mmd2_mu_raw.value:.5f}",
+        )
+        for v in verdicts
+    ]
+    columns = ("", "return", "steps", "cost", "MMD² rho", "MMD² mu", "rho, raw", "mu, raw")
+    table(columns, rows)
+    first = verdicts[0]
+    floor = "" if first.mmd2_mu.floor is None else f" {first.mmd2_mu.floor:.5f}"
+    out().print(
+        f"\ncost: 0 is the expert ({expert if expert is None else round(expert, 1)}), 1 is random. "
+        f"MMD² against the demonstrations, in their units, with 95 % intervals; halves of the "
+        f"demonstrations are within{floor} of each other (mu).",
+        markup=False,
+    )
+
+
+def _distance(d: Distance) -> str:
+    return f"{d.value:.4f} [{d.low:.4f}, {d.high:.4f}]"

@@ -1,0 +1,236 @@
+"""What a finished run gives: a policy, a cost, and a table that says how well they match."""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Num
+
+from etairl.demos import Selection
+from etairl.evaluation.matching import MEASURES, Distance, Reference, normalised_cost
+from etairl.experiments.imitation import Setting, begin, fitting_demos, prepare, run
+from etairl.experiments.settings import TrainConfig, read_config
+from etairl.rollouts import UniformPolicy, collect
+from etairl.runs import RunDirectory, load_tree
+from etairl.solvers.cloning import CloningConfig, clone
+from etairl.solvers.heads import make_head
+from etairl.solvers.sac import ActionScaling, HeadPolicy
+from etairl.tasks import make_task, without_absorbing
+from etairl.types import InputError, Policy, Trajectories
+
+Which = Literal["final", "best"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One behaviour beside the demonstrations."""
+
+    name: str
+    episodes: int
+    return_mean: float
+    return_std: float
+    length: float
+    normalised_cost: float | None
+    """0 is the expert, 1 a random policy; None where demonstrations have no rewards"""
+    mmd2_rho: Distance
+    mmd2_mu: Distance
+    mmd2_rho_raw: Distance
+    mmd2_mu_raw: Distance
+
+
+class Result:
+    """A finished run."""
+
+    def __init__(self, path: Path, which: Which = "final"):
+        self.path, self.which = path, which
+        self.config = read_config(path)
+        if not RunDirectory(path).finished:
+            raise InputError(f"{path} is not finished yet; go on with it: etairl resume {path}")
+        self.metrics: dict[str, Any] = json.loads((path / "result.json").read_text())
+        self._setting = prepare(self.config)
+        state, _, _ = begin(_without_cloning(self._setting))
+        name = "policy" if which == "final" else "best-policy"
+        actor, normaliser = load_tree(
+            path / f"{name}.safetensors", (state.solver.actor, state.solver.normaliser)
+        )
+        solver = state.solver._replace(actor=actor, normaliser=normaliser)
+        self._policy = self._setting.game.solver.policy(solver)
+        self._cost = load_tree(path / "cost.safetensors", state.cost._replace(optimiser=()))
+
+    def policy(
+        self, observations: Float[np.ndarray, "batch obs"], rng: np.random.Generator | None = None
+    ) -> Num[np.ndarray, "batch act"]:
+        """Actions, in the units of the environment; drawn with `rng`, else the most likely ones."""
+        return self._policy(rng, self._marked(observations))
+
+    def cost(
+        self,
+        observations: Float[np.ndarray, "batch obs"],
+        actions: Num[np.ndarray, "batch act"],
+        next_observations: Float[np.ndarray, "batch obs"] | None = None,
+    ) -> Float[np.ndarray, " batch"]:
+        """The learned cost: low where the expert would be."""
+        following = observations if next_observations is None else next_observations
+        if next_observations is None and self.config.cost.inputs == "state_next_state":
+            raise InputError("this cost is one of states and next states; give both")
+        scaled = ActionScaling(self._setting.task.spec).to_solver(actions)
+        columns = (self._marked(observations), scaled, self._marked(following))
+        return np.asarray(self._setting.game.cost(self._cost, *map(jnp.asarray, columns)))
+
+    def _marked(self, observations: np.ndarray) -> np.ndarray:
+        x = observations.astype(np.float32)
+        if self.config.mode != "absorbing":
+            return x
+        return np.concatenate([x, np.zeros((len(x), 1), np.float32)], axis=1)
+
+    def save(self, folder: str | Path) -> None:
+        """Copy the run directory."""
+        if Path(folder).exists():
+            raise InputError(f"{folder} exists already; choose another name")
+        shutil.copytree(self.path, folder)
+
+    def evaluate(
+        self,
+        episodes: int = 50,
+        seed: int = 0,
+        cloning: bool = True,
+        say: Callable[[str], None] | None = None,
+    ) -> list[Verdict]:
+        """Learner, behaviour cloning, a random policy and the expert beside the demonstrations.
+
+        Args:
+            episodes: of each policy.
+            seed: of the episodes and of the resampling.
+            cloning: train and judge a behaviour-cloned policy, too; takes some seconds.
+            say: told what is being done.
+        """
+        say = say or (lambda _: None)
+        setting = self._setting
+        used = setting.demos.trajectories
+        policies: dict[str, Policy] = {"learner": self._policy}
+        if cloning:
+            say("cloning the expert")
+            policies["behaviour cloning"] = _clone(setting, seed)
+        policies["random"] = UniformPolicy(setting.task)
+        played = {}
+        for name, policy in policies.items():
+            say(f"playing {episodes} episodes: {name}")
+            played[name] = play(self.config, policy, episodes, seed)
+        held_out = _held_out(self.config, setting, len(used))
+        if held_out is not None:
+            played["expert, held out"] = held_out
+        random = played["random"].returns
+        assert random is not None
+        reference = Reference(used, setting.demos.standardiser)
+        rng = np.random.default_rng([seed, 5])
+        verdicts = []
+        for name, trajectories in played.items():
+            say(f"comparing with the demonstrations: {name}")
+            verdicts.append(_verdict(rng, name, trajectories, reference, float(random.mean())))
+        return verdicts
+
+
+def _without_cloning(setting: Setting) -> Setting:
+    """Shapes are all that is needed: no cloning before loading weights."""
+    return setting._replace(config=replace(setting.config, warm_start=False))
+
+
+def train(
+    config: TrainConfig,
+    output: str | Path | None = None,
+    watch: Callable[[dict[str, Any]], None] | None = None,
+) -> Result:
+    """Learn a policy and a cost from demonstrations.
+
+    Args:
+        config: what to learn, from what, and how.
+        output: the run directory; a temporary one if left out (`Result.save` keeps it).
+        watch: called with the metrics of each cycle.
+
+    Returns:
+        The policy, the cost, and how well they match.
+    """
+    path = Path(tempfile.mkdtemp(prefix="etairl-")) / "run" if output is None else Path(output)
+    if (path / "config.json").is_file():
+        raise InputError(f"{path} holds a run already; choose another folder")
+    setting, directory = prepare(config), RunDirectory(path)
+    directory.open(config)
+    for report in run(setting, directory):
+        if watch is not None:
+            watch(report.row)
+    return Result(path)
+
+
+def play(config: TrainConfig, policy: Policy, episodes: int, seed: int) -> Trajectories:
+    """Whole episodes with seeds that no training episode had."""
+    copies = min(episodes, 25)
+    task = make_task(
+        config.env,
+        copies,
+        horizon=config.horizon,
+        mode=config.mode,
+        seed=config.seed + 3_000_017 * (seed + 1),
+    )
+    rng = np.random.default_rng([config.seed, seed, 11])
+    played = collect(rng, task, policy, episodes)
+    return without_absorbing(played) if config.mode == "absorbing" else played
+
+
+def _clone(setting: Setting, seed: int) -> Policy:
+    spec = setting.demos.spec
+    cloned = clone(setting.demos.trajectories, spec, CloningConfig(), seed)
+    policy = HeadPolicy(cloned.actor, make_head(spec), spec)
+    return _Greedy(policy, spec.obs_dim)
+
+
+class _Greedy:
+    """The most likely actions of a policy, from the columns it knows."""
+
+    def __init__(self, policy: Policy, columns: int):
+        self._policy, self._columns = policy, columns
+
+    def __call__(self, rng: np.random.Generator | None, observations: np.ndarray) -> np.ndarray:
+        return self._policy(None, observations[:, : self._columns])
+
+
+def _held_out(config: TrainConfig, setting: Setting, used: int) -> Trajectories | None:
+    """Demonstrations that the learner did not see, if there are enough to compare."""
+    every = fitting_demos(config, setting.task, Selection(None, config.horizon)).trajectories
+    if len(every) < used + 2:
+        return None
+    return every.take(np.arange(used, len(every)))
+
+
+def _verdict(
+    rng: np.random.Generator,
+    name: str,
+    played: Trajectories,
+    reference: Reference,
+    random: float,
+) -> Verdict:
+    returns, expert = played.returns, reference.trajectories.returns
+    distances = {
+        f"mmd2_{measure}{'' if scaled else '_raw'}": reference.distance(
+            rng, played, measure, scaled
+        )
+        for measure in MEASURES
+        for scaled in (True, False)
+    }
+    cost = None
+    if returns is not None and expert is not None:
+        cost = normalised_cost(float(returns.mean()), float(expert.mean()), random)
+    return Verdict(
+        name=name,
+        episodes=len(played),
+        return_mean=float(returns.mean()) if returns is not None else float("nan"),
+        return_std=float(returns.std()) if returns is not None else float("nan"),
+        length=float(played.lengths.mean()),
+        normalised_cost=cost,
+        **distances,
+    )

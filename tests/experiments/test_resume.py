@@ -1,0 +1,96 @@
+"""A run that is killed and resumed ends with the bytes of an unbroken one."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ETAIRL = Path(sys.executable).with_name("etairl")
+TINY = [
+    "--env=Hopper-v5",
+    "--demos=synthetic.npz",
+    "--horizon=40",
+    "--transitions=2400",
+    "--episodes=4",
+    "--solver-updates=8",
+    "--solver-batch=32",
+    "--cost-updates=4",
+    "--cost-batch=32",
+    "--capacity=600",
+    "--remaining-cycles=6",
+    "--measure-every=2",
+    "--demonstrations=4",
+    "--threads=1",
+    "--hidden",
+    "16",
+    "16",
+]
+FILES = ("policy.safetensors", "cost.safetensors", "best-policy.safetensors", "metrics.jsonl")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """Demonstrations of a random Hopper, and an unbroken run on them."""
+    from etairl.demos import Demos, save_demos
+    from etairl.rollouts import UniformPolicy, collect
+    from etairl.tasks import make_task
+
+    path = tmp_path_factory.mktemp("runs")
+    task = make_task("Hopper-v5", 6, horizon=40, seed=9)
+    played = collect(np.random.default_rng(0), task, UniformPolicy(task), 6)
+    save_demos(Demos(played, task.spec, "random"), path / "synthetic.npz")
+    done = subprocess.run(
+        [ETAIRL, "train", "-o", "unbroken", *TINY, "--checkpoint-seconds=1000"],
+        cwd=path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+def contents(run: Path) -> dict[str, bytes]:
+    return {name: (run / name).read_bytes() for name in FILES}
+
+
+def test_kills_at_random_moments(folder):
+    """At least ten kills, many of them while a checkpoint is being written (one per cycle)."""
+    rng = np.random.default_rng(4)
+    run, kills, begun = folder / "killed", 0, time.monotonic()
+    command = [ETAIRL, "train", "-o", "killed", *TINY, "--checkpoint-seconds=0"]
+    process = subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL)
+    while True:
+        before = _progress(run)
+        while _progress(run) < before + 1 and process.poll() is None:
+            time.sleep(0.01)
+            assert time.monotonic() - begun < 500
+        time.sleep(float(rng.uniform(0.0, 0.1)))
+        if process.poll() is not None:
+            break
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        kills += 1
+        command = [ETAIRL, "resume", "killed", "--checkpoint-seconds=0", "--threads=1"]
+        process = subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL)
+    assert process.returncode == 0
+    assert kills >= 10
+    assert contents(run) == contents(folder / "unbroken")
+
+
+def _progress(run: Path) -> int:
+    file = run / "metrics.jsonl"
+    lines = file.read_text().splitlines() if file.is_file() else []
+    return len(lines)
+
+
+def test_the_replay_forgets_and_the_disk_too(folder):
+    """The capacity is below what the run makes: segments of forgotten cycles were removed."""
+    result = json.loads((folder / "unbroken/result.json").read_text())
+    assert result["transitions"] >= 2400
+    assert not (folder / "unbroken/replay").exists()
+    assert result["remaining"]["cycles"] == 6
