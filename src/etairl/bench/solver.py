@@ -1,7 +1,11 @@
 """Where the time of a cycle goes: gradient updates, and rollouts beside the bare simulator."""
 
+import json
+import os
+import subprocess
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +14,7 @@ import numpy as np
 from etairl.rollouts import collect
 from etairl.solvers.sac import SAC, Batch, SACConfig
 from etairl.tasks import make_task
-from etairl.types import Spec, Task
+from etairl.types import InputError, Spec, Task
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,22 @@ class Update:
     hidden: tuple[int, ...]
     batch: int
     milliseconds: float
+
+
+@dataclass(frozen=True)
+class Peer:
+    """The same update in another library, timed just before and after ours."""
+
+    library: str
+    version: str
+    hidden: tuple[int, ...]
+    batch: int
+    milliseconds: float
+    ours_milliseconds: float
+    ratio: float
+    """its time to ours"""
+    limit: float
+    ok: bool
 
 
 def bench_rollouts(environment: str, envs: int = 90, steps: int = 500, rounds: int = 2) -> Rollouts:
@@ -85,3 +105,33 @@ def bench_update(hidden: tuple[int, ...], batch: int = 256, updates: int = 200) 
         jax.block_until_ready(state)
         taken.append(time.perf_counter() - start)
     return Update(hidden, batch, 1e3 * min(taken[1:]) / updates)
+
+
+def bench_peer(python: Path, library: str, hidden: tuple[int, ...], limit: float) -> Peer:
+    """Time an update of a peer between two of ours, in the environment of `python`."""
+    script = Path(__file__).with_name("peers.py")
+    command = [str(python), str(script), library, *map(str, hidden)]
+    before = bench_update(hidden).milliseconds
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=True, env=os.environ | {"PYTHONPATH": ""}
+        )
+    except OSError as error:
+        raise InputError(f"the peers' Python cannot be run: {error}") from None
+    except subprocess.CalledProcessError as error:
+        last = error.stderr.strip().splitlines()[-1:] or ["no message"]
+        raise InputError(f"{library} cannot be timed with {python}: {last[0]}") from None
+    found = json.loads(done.stdout.strip().splitlines()[-1])
+    ours = min(before, bench_update(hidden).milliseconds)
+    ratio = found["milliseconds"] / ours
+    return Peer(
+        library,
+        found["version"],
+        hidden,
+        256,
+        found["milliseconds"],
+        ours,
+        ratio,
+        limit,
+        ratio >= limit,
+    )

@@ -1,6 +1,7 @@
 """`etairl bench`: the speed tables."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
@@ -17,6 +18,9 @@ class Config:
     ] = "all"
     """sampling: index draws beside a plain uniform draw, MMD² beside its matrix products;
     solver: gradient updates, and rollouts beside the bare simulator"""
+    peers: Annotated[Path | None, tyro.conf.arg(metavar="PYTHON")] = None
+    """solver: the Python of an environment with Stable-Baselines3 and SBX, to time them as well
+    (see benchmarks/)"""
     json: bool = False
     """print JSON"""
 
@@ -28,7 +32,7 @@ def run(arguments: list[str]) -> int:
     good = True
     for name, bench in (("sampling", _sampling), ("solver", _solver)):
         if config.what in (name, "all"):
-            result, ok = bench(quiet=config.json)
+            result, ok = bench(config)
             found |= result
             good = good and ok
     if config.json:
@@ -36,13 +40,13 @@ def run(arguments: list[str]) -> int:
     return 0 if good else 1
 
 
-def _sampling(quiet: bool) -> tuple[dict[str, Any], bool]:
+def _sampling(config: Config) -> tuple[dict[str, Any], bool]:
     from etairl.bench.sampling import CASES, DRAWS, bench_draws, bench_mmd
 
     draws = list(track(bench_draws(), f"timing {DRAWS:,} index draws", total=CASES))
     with working("timing an MMD²"):
         products = bench_mmd()
-    if not quiet:
+    if not config.json:
         columns = ("weighting", "sampler", "episodes", "ms", "plain ms", "ratio", "limit")
         rows = [
             (
@@ -67,14 +71,20 @@ def _sampling(quiet: bool) -> tuple[dict[str, Any], bool]:
     return {"draws": draws, "mmd": products}, ok
 
 
-def _solver(quiet: bool) -> tuple[dict[str, Any], bool]:
-    from etairl.bench.solver import bench_rollouts, bench_update
+def _solver(config: Config) -> tuple[dict[str, Any], bool]:
+    from etairl.bench.solver import bench_peer, bench_rollouts, bench_update
 
     names = ("Hopper-v5", "Ant-v5")
     rollouts = [bench_rollouts(name) for name in track(names, "timing rollouts")]
     sizes = ((64, 64, 64), (256, 256))
     updates = [bench_update(hidden) for hidden in track(sizes, "timing updates")]
-    if not quiet:
+    limits = {"sb3": 5.0, "sbx": 1.3} if config.peers else {}
+    python = config.peers or Path()
+    peers = [
+        bench_peer(python, library, sizes[0], limits[library])
+        for library in track(list(limits), "timing peers")
+    ]
+    if not config.json:
         columns = ("environment", "envs", "steps/s", "bare steps/s", "ratio", "limit")
         rows = [
             (
@@ -91,4 +101,11 @@ def _solver(quiet: bool) -> tuple[dict[str, Any], bool]:
         for update in updates:
             size = "×".join(map(str, update.hidden))
             out().print(f"update, {size}, batch {update.batch}: {update.milliseconds:.2f} ms")
-    return {"rollouts": rollouts, "updates": updates}, all(r.ok for r in rollouts)
+        for peer in peers:
+            out().print(
+                f"{peer.library} {peer.version}, same update: {peer.milliseconds:.2f} ms, "
+                f"{peer.ratio:.2f} times ours ({peer.ours_milliseconds:.2f} ms), "
+                f"limit {peer.limit:g}"
+            )
+    found = {"rollouts": rollouts, "updates": updates, "peers": peers}
+    return found, all(r.ok for r in (*rollouts, *peers))
