@@ -162,7 +162,7 @@ class Discriminator:
         if self.config.inputs == "state_next_state":
             return jnp.concatenate([obs, next_obs], axis=-1)
         if self.spec.discrete_actions is not None:
-            act = jax.nn.one_hot(act[..., 0], self.spec.discrete_actions)
+            act = jax.nn.one_hot(act[..., 0].astype(jnp.int32), self.spec.discrete_actions)
         if self.absorbing:
             act = act * (1.0 - obs[..., -1:])
         return jnp.concatenate([obs, act], axis=-1)
