@@ -30,9 +30,8 @@ SMALL = GirlConfig(
 
 def play(eta: str, config=SMALL, mode="terminating", seed=0, env="Hopper-v5", **cost):
     task = make_task(env, config.episodes, horizon=30, mode=mode, seed=seed, threads=1)
-    demos = collect(
-        np.random.default_rng(1), make_task(env, 5, horizon=30, seed=9), _random(env), 5
-    )
+    stage = make_task(env, 5, horizon=30, seed=9)
+    demos = collect(np.random.default_rng(1), stage, UniformPolicy(stage), 5)
     if mode == "absorbing":
         demos = with_absorbing(demos, 30)
     solver = SAC(SACConfig(hidden=(16, 16), absorbing=mode == "absorbing"), task.spec)

@@ -1,5 +1,6 @@
 """What goes wrong in adversarial training, said early and in words."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,19 +23,19 @@ class Diagnosis:
 
 
 def _saturated(row: Row) -> bool:
-    return min(row.get("cost/accuracy_learner", 0), row.get("cost/accuracy_expert", 0)) >= 0.99
+    return min(row["cost/accuracy_learner"], row["cost/accuracy_expert"]) >= 0.99
 
 
 def _constant(row: Row) -> bool:
-    return abs(row.get("cost/gan_loss", 0.0) - 2.0 * np.log(2.0)) < 0.01
+    return abs(row["cost/gan_loss"] - 2.0 * math.log(2.0)) < 0.01
 
 
 def _no_entropy(row: Row) -> bool:
-    return row.get("solver/temperature", 1.0) < 1e-4
+    return row["solver/temperature"] < 1e-4
 
 
 def _at_bounds(row: Row) -> bool:
-    return row.get("actions_at_bounds", 0.0) > 0.9
+    return row["actions_at_bounds"] > 0.9
 
 
 _TROUBLES: dict[str, tuple[Callable[[Row], bool], str]] = {
@@ -66,7 +67,10 @@ def diagnose(rows: Sequence[Row]) -> list[Diagnosis]:
     for name, (is_so, message) in _TROUBLES.items():
         lasted = 0
         for row in rows:
-            lasted = lasted + 1 if is_so(row) else 0
+            try:
+                lasted = lasted + 1 if is_so(row) else 0
+            except KeyError:
+                continue  # not every cycle updates the cost
             if lasted == LONG:
                 found.append(Diagnosis(name, row["cycle"], message))
                 break
