@@ -1,4 +1,5 @@
-import numpy as np
+import math
+
 import pytest
 
 from etairl.evaluation.diagnostics import LONG, collapsed_share, diagnose
@@ -12,7 +13,7 @@ GOOD = {
 }
 BAD = {
     "discriminator_saturated": {"cost/accuracy_learner": 1.0, "cost/accuracy_expert": 0.995},
-    "cost_constant": {"cost/gan_loss": 2 * np.log(2) + 0.001},
+    "cost_constant": {"cost/gan_loss": 2 * math.log(2) + 0.001},
     "entropy_collapsed": {"solver/temperature": 1e-6},
     "actions_at_bounds": {"actions_at_bounds": 0.95},
 }

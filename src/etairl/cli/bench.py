@@ -14,10 +14,12 @@ class Config:
     """Measure speed, as ratios within one run. Exit code 1 if a ratio is beyond its limit."""
 
     what: Annotated[
-        tyro.conf.Positional[Literal["all", "sampling", "solver"]], tyro.conf.arg(metavar="WHAT")
+        tyro.conf.Positional[Literal["all", "sampling", "solver", "run"]],
+        tyro.conf.arg(metavar="WHAT"),
     ] = "all"
     """sampling: index draws beside a plain uniform draw, MMD² beside its matrix products;
-    solver: gradient updates, and rollouts beside the bare simulator"""
+    solver: gradient updates, and rollouts beside the bare simulator; run: a cycle of MEGAN beside
+    one of GAIL and beside the bare simulator"""
     peers: Annotated[Path | None, tyro.conf.arg(metavar="PYTHON")] = None
     """solver: the Python of an environment with Stable-Baselines3 and SBX, to time them as well
     (see benchmarks/)"""
@@ -30,7 +32,7 @@ def run(arguments: list[str]) -> int:
     config = parse(Config, arguments, "bench")
     found: dict[str, Any] = {}
     good = True
-    for name, bench in (("sampling", _sampling), ("solver", _solver)):
+    for name, bench in (("sampling", _sampling), ("solver", _solver), ("run", _run)):
         if config.what in (name, "all"):
             result, ok = bench(config)
             found |= result
@@ -109,3 +111,26 @@ def _solver(config: Config) -> tuple[dict[str, Any], bool]:
             )
     found = {"rollouts": rollouts, "updates": updates, "peers": peers}
     return found, all(r.ok for r in (*rollouts, *peers))
+
+
+def _run(config: Config) -> tuple[dict[str, Any], bool]:
+    from etairl.bench.run import bench_run
+
+    cases = (("Hopper-v5", "paper/hopper"), ("Ant-v5", "paper/ant"))
+    runs = [bench_run(*case) for case in track(cases, "timing cycles")]
+    if not config.json:
+        columns = ("environment", "transitions", "MEGAN s", "GAIL s", "simulator s")
+        rows = [
+            (
+                r.environment,
+                f"{r.transitions:,}",
+                f"{r.megan:.2f}",
+                f"{r.gail:.2f}",
+                f"{r.simulator:.2f}",
+                f"{r.ratio_to_simulator:.2f} (limit {r.limit_to_simulator:g})",
+                f"{r.ratio_to_gail:.3f} (limit {r.limit_to_gail:g})",
+            )
+            for r in runs
+        ]
+        table((*columns, "to simulator", "to GAIL"), rows)
+    return {"runs": runs}, all(r.ok for r in runs)

@@ -184,7 +184,7 @@ class Meter:
 
     def say(self, sentence: str) -> None:
         """A line of its own, above the bar."""
-        self._console.print(sentence, markup=False)
+        self._console.print(sentence, markup=False, soft_wrap=True)
 
     def update(self, count: int, note: str = "") -> None:
         """So much is done."""
@@ -192,4 +192,5 @@ class Meter:
         quiet = time.monotonic() - self._said < _SECONDS_BETWEEN_LINES
         if not self._console.is_terminal and not quiet:
             self._said = time.monotonic()
-            self._console.print(f"{self._what}: {count:,} of {self._total:,} {note}", markup=False)
+            line = f"{self._what}: {count:,} of {self._total:,} {note}".rstrip()
+            self._console.print(line, markup=False, soft_wrap=True)

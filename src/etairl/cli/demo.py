@@ -1,42 +1,65 @@
-"""`etairl demo`: what the program does, on demonstrations it makes itself."""
+"""`etairl demo`: the main job on what is in the box."""
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import tyro
+from rich.console import Console
 
-from etairl.cli import eta as eta_command
-from etairl.cli.console import out, parse, working
-from etairl.cli.demos import print_inspection
-from etairl.demos import limit_cycle, load_demos, save_demos
-from etairl.evaluation.inspection import inspect
+from etairl.cli.console import out, parse
+from etairl.cli.evaluate import print_verdicts
+from etairl.cli.running import follow
+from etairl.experiments.presets import preset
+from etairl.experiments.result import Result
+from etairl.figures.learning import learning_figure
+from etairl.figures.save import save_figure
+from etairl.runs import RunDirectory, read_metrics
+from etairl.types import InputError
 
 
 @dataclass(frozen=True)
 class Config:
-    """Make demonstrations, look through them, and show what the suggested weighting does."""
+    """Learn to run like the cheetah in the box, and say how well it matches. About five minutes.
+
+    Run it again to go on after a stop, or to see the table of a finished run once more.
+    """
 
     output: Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="FOLDER")] = Path("etairl-demo")
-    """where the demonstrations and the figure go"""
-    seed: int = 0
-    """of the demonstrations"""
+    """the run directory"""
+    transitions: int = 1_000_000
+    """how long to learn"""
+    episodes: int = 25
+    """episodes of each policy in the table"""
 
 
 def run(arguments: list[str]) -> int:
     """The command."""
     config = parse(Config, arguments, "demo")
+    settings = preset("default")
+    settings = replace(settings, girl=replace(settings.girl, transitions=config.transitions))
+    directory = RunDirectory(config.output)
     console = out()
-    path = config.output / "limit-cycle.npz"
-    with working("recording a demonstrator that walks in circles"):
-        demos = limit_cycle(np.random.default_rng(config.seed))
-        save_demos(demos, path, overwrite=True)
-        found = inspect(load_demos(path))
-    console.print(f"[bold]$ etairl demos info {path}[/bold]")
-    print_inspection(found)
-    figure = config.output / "weighting.png"
-    horizon = str(int(found.length.high))
-    arguments = [found.advice.eta, "--horizon", horizon, "--sampler", "exact", "-o", str(figure)]
-    console.print(f"\n[bold]$ etairl eta {' '.join(arguments)}[/bold]")
-    return eta_command.run(arguments)
+    command = f"etairl train -o {config.output} --transitions {config.transitions}"
+    console.print(f"[bold]$ {command}[/bold]")
+    if not directory.finished:
+        follow(settings, directory, checkpoint_seconds=30.0, threads=None)
+    console.print(f"\n[bold]$ etairl evaluate {config.output} --episodes {config.episodes}[/bold]")
+    show(config.output, config.episodes)
+    return 0
+
+
+def show(path: Path, episodes: int) -> None:
+    """The table and the learning curves of a finished run."""
+    if episodes < 2:
+        raise InputError(f"episodes must be at least 2, got {episodes}")
+    result = Result(path)
+    with Console(stderr=True).status("loading") as status:
+        verdicts = result.evaluate(episodes, say=status.update)
+    print_verdicts(verdicts, result)
+    figure = path / "figures" / "learning.png"
+    metrics = json.loads((path / "result.json").read_text())
+    title = f"{result.config.algorithm} with {result.config.eta} on {result.config.env}"
+    save_figure(learning_figure(read_metrics(path), metrics, title), figure)
+    out().print(f"\nlearning curves: {figure}\nrun directory:   {path}", markup=False)
