@@ -222,6 +222,29 @@ class RunDirectory:
         return found[-1] if found else None
 
 
+class EventLog:
+    """The metrics once more, as TensorBoard event files.
+
+    They hold times, so they are not the same in every repetition; nothing reads them but viewers.
+    """
+
+    def __init__(self, folder: Path, step: int):
+        from tensorboardX import SummaryWriter
+
+        # What an interrupted run wrote after its checkpoint is made void.
+        self._writer = SummaryWriter(str(folder), purge_step=step if step else None)
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """One cycle, placed at its number of transitions."""
+        for name, value in row.items():
+            if name not in ("cycle", "transitions"):
+                self._writer.add_scalar(name, value, row["transitions"])
+
+    def close(self) -> None:
+        """Write out what is left."""
+        self._writer.close()
+
+
 def save_replay(directory: RunDirectory, replay: Replay) -> None:
     """Write what a replay gained since it was last written; forget what it has overwritten."""
     begin = max(directory.segments_end(), replay.added - replay.rows + 1)

@@ -8,6 +8,8 @@ import tyro
 
 from etairl.cli.console import out, parse, print_json, table, track, working
 
+What = Literal["all", "sampling", "solver", "run"]
+
 
 @dataclass(frozen=True)
 class Config:

@@ -24,7 +24,7 @@ from etairl.evaluation.diagnostics import collapsed_share, diagnose
 from etairl.evaluation.matching import MEASURES, Reference
 from etairl.experiments.settings import TrainConfig
 from etairl.networks import MLP, Normaliser
-from etairl.runs import RunDirectory, every_seconds, read_metrics, save_tree
+from etairl.runs import EventLog, RunDirectory, every_seconds, read_metrics, save_tree
 from etairl.solvers.cloning import CloningConfig, clone
 from etairl.solvers.sac import SAC, ActionScaling, SACState
 from etairl.tasks import make_task, with_absorbing, without_absorbing
@@ -138,6 +138,7 @@ def run(
     unsaved: list[Trajectories] = []
     rows = read_metrics(directory.path)
     started = time.monotonic()
+    events = EventLog(directory.path / "tensorboard", state.transitions + 1 if rows else 0)
     try:
         for cycle in girl(setting.game, setting.task, setting.expert, buffer, state):
             state = cycle.state
@@ -146,6 +147,7 @@ def run(
             unsaved.append(cycle.rolled_out)
             rows.append(row)
             directory.log(row)
+            events.add(row)
             directory.log_time({"cycle": state.cycles, "seconds": time.monotonic() - started})
             yield Report(row, state.transitions, config.girl.transitions)
             if due():
@@ -155,6 +157,8 @@ def run(
     except (GeneratorExit, InputError):
         _checkpoint(directory, setting, state, best, unsaved, buffer)
         raise
+    finally:
+        events.close()
     _finish(setting, directory, state, best, buffer, rows)
 
 
