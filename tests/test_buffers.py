@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from etairl.buffers import Replay
-from etairl.types import Step
+from etairl.buffers import EpisodeBuffer, Replay
+from etairl.types import Step, Trajectories
 
 
 def play(replay: Replay, steps: int, length: int, start: int = 0) -> None:
@@ -50,3 +50,83 @@ def test_a_second_start_does_not_invent_a_transition(rng):
     t = replay.draw(rng, (2000,))
     assert (t.next_observations == t.observations + 1).all()
     assert {0, 5, 500, 505} <= set(np.unique(t.observations).astype(int))
+
+
+def episodes(rng, lengths) -> Trajectories:
+    """Observations count up, so that every row says where it came from."""
+    lengths = np.asarray(lengths)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    last = np.zeros(offsets[-1], bool)
+    last[offsets[1:] - 1] = True
+    terminated = last & np.repeat(rng.random(len(lengths)) < 0.5, lengths)
+    observations = rng.normal(size=(offsets[-1], 2)).astype(np.float32)
+    return Trajectories(
+        observations=observations,
+        actions=rng.normal(size=(offsets[-1], 1)).astype(np.float32),
+        terminated=terminated,
+        truncated=last & ~terminated,
+        offsets=offsets,
+        rewards=rng.normal(size=offsets[-1]).astype(np.float32),
+        final_observations=rng.normal(size=(len(lengths), 2)).astype(np.float32),
+    )
+
+
+def test_episodes_come_back_whole(rng, assert_same):
+    buffer = EpisodeBuffer(1000, 2, 1)
+    added = [episodes(rng, rng.integers(1, 9, size=5)) for _ in range(4)]
+    for t in added:
+        buffer.extend(t, t.actions)
+    assert_same(buffer.trajectories(buffer.newest(cycles=1)), added[-1])
+    two = buffer.trajectories(buffer.newest(cycles=2))
+    assert_same(two.take(np.arange(5)), added[-2])
+    assert buffer.newest().steps == sum(t.steps for t in added)
+
+
+def test_transitions_lead_to_the_next_observation(rng):
+    buffer = EpisodeBuffer(1000, 2, 1)
+    t = episodes(rng, [3, 1, 4])
+    buffer.extend(t, t.actions)
+    view = buffer.newest()
+    rows = view.rows(np.arange(8))
+    found = buffer.transitions(rows, (2, 4))
+    following = np.concatenate(
+        [
+            np.vstack([t.observations[a + 1 : b], f])
+            for a, b, f in zip(t.offsets[:-1], t.offsets[1:], t.final_observations, strict=True)
+        ]
+    )
+    assert found.observations.shape == (2, 4, 2)
+    assert np.array_equal(found.observations.reshape(8, 2), t.observations)
+    assert np.array_equal(found.next_observations.reshape(8, 2), following)
+    assert np.array_equal(found.terminated.ravel(), t.terminated)
+
+
+def test_old_cycles_make_room_and_the_window_is_always_whole(rng, assert_same):
+    """Ragged cycles wrap around; the newest `capacity` rows survive wherever the ring breaks."""
+    capacity, longest = 60, 4 * 8
+    buffer = EpisodeBuffer(capacity + 2 * longest, 2, 1)
+    added = []
+    for _ in range(60):
+        t = episodes(rng, rng.integers(1, 8, size=4))
+        buffer.extend(t, t.actions)
+        added.append(t)
+        window = buffer.newest(rows=capacity)
+        sizes = np.cumsum([x.steps + len(x) for x in reversed(added)])
+        expected = added[-max(1, int((sizes <= capacity).sum())) :]
+        whole = buffer.trajectories(window)
+        assert len(whole) == 4 * len(expected)
+        for index, one in enumerate(expected):
+            assert_same(whole.take(np.arange(4 * index, 4 * index + 4)), one)
+    assert len(buffer) < 30
+
+
+def test_ten_million_transitions_of_halfcheetah_fit_in_1500_mb():
+    rows = 10_000_000 + 20_000 + 2 * 90 * 501
+    size = rows * (4 * (17 + 6 + 1) + 1)
+    buffer = EpisodeBuffer(1000, 17, 6)
+    per_row = sum(
+        getattr(buffer, name).nbytes
+        for name in ("observations", "actions", "rewards", "terminated")
+    )
+    assert per_row / 1000 == size / rows
+    assert size < 1.5e9

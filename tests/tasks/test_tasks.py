@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from etairl.rollouts import UniformPolicy, collect
-from etairl.tasks import make_task
+from etairl.tasks import make_task, with_absorbing, without_absorbing
 from etairl.types import InputError
 
 ENVPOOL = [
@@ -219,3 +219,55 @@ def test_third_party_policies_do_what_they_did(third_party, rng, name, low, high
     task = make_task(f"{name}-v5", 10, seed=5)
     returns = collect(rng, task, policy, 10, stochastic=False).returns
     assert low < np.median(returns) < high
+
+
+@pytest.mark.parametrize("engine", ["envpool", "gymnasium"])
+@pytest.mark.parametrize("mode", ["terminating", "absorbing"])
+def test_a_fresh_task_goes_on_where_another_was(engine, mode):
+    """Copies end at different times, so they were reset a different number of times."""
+
+    def make():
+        return make_task("Hopper-v5", 4, horizon=60, seed=3, mode=mode, engine=engine)
+
+    def play(task, cycle):
+        return collect(np.random.default_rng(cycle), task, UniformPolicy(task), 6)
+
+    first = make()
+    for cycle in range(2):
+        play(first, cycle)
+    resets = first.resets.copy()
+    assert len(set(resets.tolist())) > 1
+    expected = [play(first, cycle).observations for cycle in (2, 3)]
+    second = make()
+    second.replay(resets)
+    found = [play(second, cycle).observations for cycle in (2, 3)]
+    for a, b in zip(found, expected, strict=True):
+        assert a.tobytes() == b.tobytes()
+
+
+def test_recorded_episodes_are_padded_as_the_task_pads_them(rng):
+    """The same seeds and actions, once recorded plainly and padded, once in the absorbing task."""
+    plain = make_task("Hopper-v5", 5, horizon=50, seed=2)
+    t = collect(np.random.default_rng(0), plain, UniformPolicy(plain), 5)
+    padded = with_absorbing(t, 50)
+    task = make_task("Hopper-v5", 5, horizon=50, seed=2, mode="absorbing")
+    played = collect(np.random.default_rng(0), task, UniformPolicy(task), 5)
+    assert t.terminated.sum() == 5
+    assert (padded.lengths == 50).all()
+    assert np.array_equal(padded.observations, played.observations)
+    assert np.array_equal(padded.rewards, played.rewards)
+    assert np.array_equal(padded.final_observations, played.final_observations)
+    back = without_absorbing(padded)
+    assert np.array_equal(back.observations, t.observations)
+    assert np.array_equal(back.terminated, t.terminated)
+    assert back.final_observations is None
+    assert (padded.actions[padded.observations[:, -1] == 1.0] == 0.0).all()
+
+
+def test_a_cut_episode_is_not_padded(rng):
+    task = make_task("HalfCheetah-v5", 2, horizon=10, seed=2)
+    t = collect(rng, task, UniformPolicy(task), 2)
+    padded = with_absorbing(t, 30)
+    assert (padded.lengths == 10).all()
+    assert (padded.observations[:, -1] == 0.0).all()
+    assert np.array_equal(without_absorbing(padded).final_observations, t.final_observations)

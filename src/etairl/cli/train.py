@@ -38,10 +38,8 @@ def run(arguments: list[str]) -> int:
     config = parse(Config, arguments, "train", default)
     directory = RunDirectory(config.output)
     if (config.output / "config.json").is_file():
-        done = "is finished" if directory.finished else "can go on with: etairl resume"
-        raise InputError(
-            f"{config.output} holds a run already, which {done}; choose another folder"
-        )
+        how = "finished" if directory.finished else f"go on with it: etairl resume {config.output}"
+        raise InputError(f"{config.output} holds a run already ({how}); choose another folder")
     return follow(config.train, directory, config.checkpoint_seconds, config.threads)
 
 
