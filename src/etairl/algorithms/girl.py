@@ -46,6 +46,8 @@ class GirlConfig:
     """rows that the replay of the learner holds: its transitions, and where each episode ended"""
     expert_capacity: int = 1_000_000
     """transitions that the replay of the expert holds"""
+    critic_cycles: int = 0
+    """first cycles in which only the critics of the solver learn, to protect a warm start"""
     fresh_share: float = 0.5
     """share of the learner's pairs for the cost that comes from its newest cycles; the others come
     from the whole replay"""
@@ -180,8 +182,9 @@ def girl(
             theirs = _draw_expert(game, rng, expert, cycle)  # line 5
             cost_state, cost_info = game.cost.updates(key_cost, cost_state, own, theirs)  # line 6
         batches = _draw_transitions(config, rng, buffer)
+        protect = cycle < config.critic_cycles
         solver_state, solver_info = game.solver.updates(
-            solver_state, batches, key_solver, game.cost, cost_state
+            solver_state, batches, key_solver, game.cost, cost_state, protect
         )  # line 7
         cycle += 1
         yield Cycle(

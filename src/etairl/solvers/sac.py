@@ -179,8 +179,14 @@ class SAC:
         normaliser = state.normaliser if self.config.normalise else None
         return HeadPolicy(state.actor, self.head, self.spec, normaliser)
 
-    def update(self, state: SACState, batch: Batch, key: PRNGKeyArray) -> tuple[SACState, SACInfo]:
-        """One gradient step of the critics, the actor, the temperature and the targets."""
+    def update(
+        self, state: SACState, batch: Batch, key: PRNGKeyArray, critics_only: bool = False
+    ) -> tuple[SACState, SACInfo]:
+        """One gradient step of the critics, the actor, the temperature and the targets.
+
+        With `critics_only` actor and temperature stay: critics learn to judge an actor that came
+        from elsewhere before they may change it.
+        """
         config, head = self.config, self.head
         key_target, key_actor = jax.random.split(key)
         obs, next_obs = batch.obs, batch.next_obs
@@ -207,11 +213,11 @@ class SAC:
         (loss_pi, entropy), grads = jax.value_and_grad(actor_loss, has_aux=True)(
             state.actor, head, critics, temperature, obs, here, key_actor
         )
-        actor, actor_optimiser = self._step(
-            config.actor_lr, grads, state.actor_optimiser, state.actor
-        )
+        actor, actor_optimiser = state.actor, state.actor_optimiser
+        if not critics_only:
+            actor, actor_optimiser = self._step(config.actor_lr, grads, actor_optimiser, actor)
         log_temperature, temperature_optimiser = state.log_temperature, state.temperature_optimiser
-        if config.temperature is None:
+        if config.temperature is None and not critics_only:
             goal = head.target_entropy if config.target_entropy is None else config.target_entropy
             slope = jax.grad(temperature_loss)(log_temperature, entropy, goal)
             log_temperature, temperature_optimiser = self._step(
@@ -231,7 +237,7 @@ class SAC:
         )
         return new, SACInfo(loss_q, loss_pi, temperature, entropy, q)
 
-    @partial(jax.jit, static_argnums=(0, 4), donate_argnums=1)
+    @partial(jax.jit, static_argnums=(0, 4, 6), donate_argnums=1)
     def updates(
         self,
         state: SACState,
@@ -239,6 +245,7 @@ class SAC:
         key: PRNGKeyArray,
         cost: CostFunction | None = None,
         cost_state: Any = None,
+        critics_only: bool = False,
     ) -> tuple[SACState, SACInfo]:
         """Many updates in one compiled scan; info is averaged over them.
 
@@ -251,7 +258,7 @@ class SAC:
             if cost is not None:
                 today = cost(cost_state, batch.obs, batch.act, batch.next_obs)
                 batch = batch._replace(cost=today)
-            return self.update(carry, batch, key_update)
+            return self.update(carry, batch, key_update, critics_only)
 
         keys = jax.random.split(key, batches.cost.shape[0])
         state, infos = jax.lax.scan(body, state, (batches, keys))
