@@ -50,7 +50,7 @@ def test_gradients_agree_with_finite_differences(head, rng):
         options = {"order": 1, "modes": ("rev",), "atol": 1e-5, "rtol": 1e-5}
         check_grads(lambda c: critic_loss(c, head, obs, act, target)[0], (critics,), **options)
         check_grads(
-            lambda a: actor_loss(a, head, critics, temperature, obs, here, key)[0],
+            lambda a: actor_loss(a, head, critics, None, temperature, obs, here, key)[0],
             (actor,),
             **options,
         )

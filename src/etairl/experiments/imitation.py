@@ -114,16 +114,31 @@ def fitting_demos(config: TrainConfig, task: Task, select: Selection | None) -> 
 
 
 def begin(setting: Setting) -> tuple[State, Best, EpisodeBuffer]:
-    """Untrained players, or with `warm_start` an actor that clones the expert."""
+    """Untrained players, or an actor that clones the expert, to start from or to stay close to."""
     config = setting.config
     state = setting.game.init(setting.expert)
-    if config.warm_start:
-        if config.mode == "absorbing" or config.sac.normalise:
-            raise InputError("a warm start works without absorbing states and normalisation")
-        settings = CloningConfig(hidden=config.sac.hidden, activation=config.sac.activation)
-        cloned = clone(setting.demos.trajectories, setting.task.spec, settings, config.seed)
-        state = state._replace(solver=state.solver._replace(actor=cloned.actor))
+    if config.warm_start or config.anchor:
+        cloned = _cloned_actor(setting)
+        solver = state.solver
+        if config.warm_start:
+            solver = solver._replace(actor=cloned)
+        if config.anchor:
+            solver = solver._replace(reference=jax.tree.map(jnp.copy, cloned))
+        state = state._replace(solver=solver)
     return state, _keep(state, np.inf, 0), setting.game.make_buffer(setting.task)
+
+
+def _cloned_actor(setting: Setting) -> MLP:
+    config = setting.config
+    if config.sac.normalise:
+        raise InputError("a cloned actor takes plain observations: leave out --normalise")
+    settings = CloningConfig(hidden=config.sac.hidden, activation=config.sac.activation)
+    cloned = clone(setting.demos.trajectories, setting.demos.spec, settings, config.seed).actor
+    if config.mode != "absorbing":
+        return cloned
+    # The mark of the absorbing state is one more input, which says nothing about actions.
+    first = jnp.concatenate([cloned.weights[0], jnp.zeros((1, cloned.weights[0].shape[1]))])
+    return MLP((first, *cloned.weights[1:]), cloned.biases, cloned.activation)
 
 
 def run(

@@ -138,7 +138,7 @@ class Result:
 
 def _without_cloning(setting: Setting) -> Setting:
     """Shapes are all that is needed: no cloning before loading weights."""
-    return setting._replace(config=replace(setting.config, warm_start=False))
+    return setting._replace(config=replace(setting.config, warm_start=False, anchor=False))
 
 
 def train(

@@ -45,6 +45,9 @@ class TrainConfig:
     """of everything random"""
     warm_start: bool = False
     """start the actor from behaviour cloning"""
+    anchor: bool = False
+    """stay close to the cloned policy: the divergence from it takes the place of the entropy, and
+    minus --target-entropy is how much of it is allowed (in nats)"""
     measure_every: int = 5
     """cycles between two measurements of MMD²"""
     patience: int | None = None

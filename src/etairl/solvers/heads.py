@@ -17,6 +17,8 @@ from etairl.networks import MLP, HostMLP, both
 from etairl.types import Spec
 
 LOG_STD_MIN, LOG_STD_MAX = -5.0, 2.0
+REFERENCE_STD = 0.1
+"""spread of a cloned policy before squashing: demonstrators are nearly deterministic"""
 
 
 class Choice(NamedTuple):
@@ -25,7 +27,7 @@ class Choice(NamedTuple):
     q: Float[Array, " batch"]
     """smaller of the two critics, averaged over the policy's actions"""
     log_prob: Float[Array, " batch"]
-    """averaged over the policy's actions"""
+    r"""$\log\pi(a \mid s)$, or with a reference $\log\pi - \log\pi_{ref}$, averaged over them"""
 
 
 @runtime_checkable
@@ -59,7 +61,12 @@ class Head(Protocol):
         ...
 
     def choose(
-        self, key: PRNGKeyArray, actor: MLP, critics: MLP, obs: Float[Array, "batch obs"]
+        self,
+        key: PRNGKeyArray,
+        actor: MLP,
+        critics: MLP,
+        obs: Float[Array, "batch obs"],
+        reference: MLP | None,
     ) -> Choice:
         """The policy's own actions and what the critics think of them."""
         ...
@@ -108,22 +115,31 @@ class GaussianHead:
         """See `Head`."""
         return both(critics, jnp.concatenate([obs, act], axis=-1))[..., 0]
 
-    def choose(self, key: PRNGKeyArray, actor: MLP, critics: MLP, obs: Array) -> Choice:
+    def choose(
+        self, key: PRNGKeyArray, actor: MLP, critics: MLP, obs: Array, reference: MLP | None = None
+    ) -> Choice:
         """See `Head`; one drawn action."""
-        act, log_prob = self.sample(key, actor, obs)
+        act, log_prob = self.sample(key, actor, obs, reference)
         return Choice(self.q(critics, obs, act).min(axis=0), log_prob)
 
-    def sample(self, key: PRNGKeyArray, actor: MLP, obs: Array) -> tuple[Array, Array]:
-        r"""A drawn action and $\log\pi(a \mid s)$.
+    def sample(
+        self, key: PRNGKeyArray, actor: MLP, obs: Array, reference: MLP | None = None
+    ) -> tuple[Array, Array]:
+        r"""A drawn action and $\log\pi(a \mid s)$, or $\log\pi - \log\pi_{ref}$.
 
-        $\log(1 - \tanh^2 x) = 2(\log 2 - x - \text{softplus}(-2x))$ stays finite for large $|x|$.
+        $\log(1 - \tanh^2 x) = 2(\log 2 - x - \text{softplus}(-2x))$ stays finite for large $|x|$; in
+        the ratio it cancels. The reference is its mean action with a spread of `REFERENCE_STD`.
         """
         mean, log_std = self.gaussian(actor, obs)
         noise = jax.random.normal(key, mean.shape)
         x = mean + jnp.exp(log_std) * noise
         log_normal = -0.5 * noise**2 - log_std - 0.5 * jnp.log(2.0 * jnp.pi)
-        log_slope = 2.0 * (jnp.log(2.0) - x - jax.nn.softplus(-2.0 * x))
-        return jnp.tanh(x), (log_normal - log_slope).sum(axis=-1)
+        if reference is None:
+            base = 2.0 * (jnp.log(2.0) - x - jax.nn.softplus(-2.0 * x))
+        else:
+            away = (x - self.gaussian(reference, obs)[0]) / REFERENCE_STD
+            base = -0.5 * away**2 - jnp.log(REFERENCE_STD) - 0.5 * jnp.log(2.0 * jnp.pi)
+        return jnp.tanh(x), (log_normal - base).sum(axis=-1)
 
     def gaussian(self, actor: MLP, obs: Array) -> tuple[Array, Array]:
         """Mean and log standard deviation before squashing."""
@@ -131,10 +147,10 @@ class GaussianHead:
         return mean, LOG_STD_MIN + 0.5 * (LOG_STD_MAX - LOG_STD_MIN) * (jnp.tanh(raw) + 1.0)
 
     def cloning_loss(self, actor: MLP, obs: Array, act: Array) -> Array:
-        r"""$\mathbb{E}|\tanh m(s) - a|^2$, and a pull of $\sigma$ towards 0.3 for a warm start."""
+        r"""$\mathbb{E}|\tanh m(s) - a|^2$, and a pull of $\sigma$ towards `REFERENCE_STD`."""
         mean, log_std = self.gaussian(actor, obs)
         error = ((jnp.tanh(mean) - act) ** 2).sum(axis=-1).mean()
-        return error + 0.01 * ((log_std - jnp.log(0.3)) ** 2).mean()
+        return error + 0.01 * ((log_std - jnp.log(REFERENCE_STD)) ** 2).mean()
 
     def act(self, actor: HostMLP, rng: np.random.Generator | None, obs: np.ndarray) -> np.ndarray:
         """See `Head`."""
@@ -177,12 +193,15 @@ class CategoricalHead:
         index = act.astype(jnp.int32)[None]
         return jnp.take_along_axis(both(critics, obs), index, axis=-1)[..., 0]
 
-    def choose(self, key: PRNGKeyArray, actor: MLP, critics: MLP, obs: Array) -> Choice:
+    def choose(
+        self, key: PRNGKeyArray, actor: MLP, critics: MLP, obs: Array, reference: MLP | None = None
+    ) -> Choice:
         """See `Head`; summed over all actions."""
         log_probs = jax.nn.log_softmax(actor(obs))
         probs = jnp.exp(log_probs)
         q = both(critics, obs).min(axis=0)
-        return Choice((probs * q).sum(axis=-1), (probs * log_probs).sum(axis=-1))
+        base = 0.0 if reference is None else jax.nn.log_softmax(reference(obs))
+        return Choice((probs * q).sum(axis=-1), (probs * (log_probs - base)).sum(axis=-1))
 
     def cloning_loss(self, actor: MLP, obs: Array, act: Array) -> Array:
         r"""$-\mathbb{E}\log\pi(a \mid s)$."""

@@ -82,6 +82,8 @@ class SACState(NamedTuple):
     """What the next update needs."""
 
     actor: MLP
+    reference: MLP | None
+    r"""a policy to stay close to: $\Omega$ is then minus the divergence from it, not the entropy"""
     critics: MLP
     targets: MLP
     log_temperature: Scalar
@@ -121,10 +123,20 @@ def soft_target(
 
 
 def actor_loss(
-    actor: MLP, head: Head, critics: MLP, temperature: Scalar, obs: Array, here: Rows, key: Array
+    actor: MLP,
+    head: Head,
+    critics: MLP,
+    reference: MLP | None,
+    temperature: Scalar,
+    obs: Array,
+    here: Rows,
+    key: Array,
 ) -> tuple[Scalar, Scalar]:
-    r"""$\mathbb{E}[\alpha\log\pi(a \mid s) - \min_i Q_i(s,a)]$ where `here` is 1; the entropy."""
-    choice = head.choose(key, actor, critics, obs)
+    r"""$\mathbb{E}[\alpha\log\pi(a \mid s) - \min_i Q_i(s,a)]$ where `here` is 1; the entropy.
+
+    With a reference, $\log\pi - \log\pi_{ref}$ stands for $\log\pi$.
+    """
+    choice = head.choose(key, actor, critics, obs, reference)
     many = jnp.maximum(here.sum(), 1.0)
     loss = (here * (temperature * choice.log_prob - choice.q)).sum() / many
     return loss, -(here * choice.log_prob).sum() / many
@@ -159,6 +171,7 @@ class SAC:
         log_temperature = jnp.log(jnp.asarray(start, dtype=jnp.float32))
         return SACState(
             actor=actor,
+            reference=None,
             critics=critics,
             targets=jax.tree.map(jnp.copy, critics),
             log_temperature=log_temperature,
@@ -195,7 +208,7 @@ class SAC:
         if config.normalise:
             obs, next_obs = state.normaliser(obs), state.normaliser(next_obs)
         temperature = jnp.exp(state.log_temperature)
-        choice = head.choose(key_target, state.actor, state.targets, next_obs)
+        choice = head.choose(key_target, state.actor, state.targets, next_obs, state.reference)
         target = soft_target(
             config.gamma_rl,
             batch.cost,
@@ -211,7 +224,7 @@ class SAC:
             config.critic_lr, grads, state.critic_optimiser, state.critics
         )
         (loss_pi, entropy), grads = jax.value_and_grad(actor_loss, has_aux=True)(
-            state.actor, head, critics, temperature, obs, here, key_actor
+            state.actor, head, critics, state.reference, temperature, obs, here, key_actor
         )
         actor, actor_optimiser = state.actor, state.actor_optimiser
         if not critics_only:
