@@ -9,7 +9,12 @@ from etairl.demos import bundled_demos, find_demos, load_demos
 from etairl.demos.sources import _BUNDLED
 from etairl.types import InputError
 
-LEAST = {"Pendulum-v1": -200.0, "Hopper-v5": 1600.0, "HalfCheetah-v5": 3500.0}
+LEAST = {
+    "Pendulum-v1": -200.0,
+    "Hopper-v5": 1600.0,
+    "HalfCheetah-v5": 3500.0,
+    "Ant-v5": 1800.0,
+}
 
 
 def test_there_are_some(tmp_path, minari_folder):

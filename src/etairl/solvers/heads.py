@@ -127,8 +127,8 @@ class GaussianHead:
     ) -> tuple[Array, Array]:
         r"""A drawn action and $\log\pi(a \mid s)$, or $\log\pi - \log\pi_{ref}$.
 
-        $\log(1 - \tanh^2 x) = 2(\log 2 - x - \text{softplus}(-2x))$ stays finite for large $|x|$; in
-        the ratio it cancels. The reference is its mean action with a spread of `REFERENCE_STD`.
+        $\log(1 - \tanh^2 x) = 2(\log 2 - x - \text{softplus}(-2x))$ stays finite for large $|x|$;
+        in the ratio it cancels. A reference is its mean action with a spread of `REFERENCE_STD`.
         """
         mean, log_std = self.gaussian(actor, obs)
         noise = jax.random.normal(key, mean.shape)
