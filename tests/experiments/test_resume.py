@@ -1,6 +1,7 @@
 """A run that is killed and resumed ends with the bytes of an unbroken one."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -11,6 +12,9 @@ import numpy as np
 import pytest
 
 ETAIRL = Path(sys.executable).with_name("etairl")
+# Compiled once, not once per kill.
+CACHE = {"JAX_COMPILATION_CACHE_DIR": "cache", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+ENVIRONMENT = os.environ | CACHE
 TINY = [
     "--env=Hopper-v5",
     "--demos=synthetic.npz",
@@ -49,6 +53,7 @@ def folder(tmp_path_factory) -> Path:
         cwd=path,
         capture_output=True,
         text=True,
+        env=ENVIRONMENT,
     )
     assert done.returncode == 0, done.stderr
     return path
@@ -63,7 +68,7 @@ def test_kills_at_random_moments(folder):
     rng = np.random.default_rng(4)
     run, kills, begun = folder / "killed", 0, time.monotonic()
     command = [ETAIRL, "train", "-o", "killed", *TINY, "--checkpoint-seconds=0"]
-    process = subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
     while True:
         before = _progress(run)
         while _progress(run) < before + 1 and process.poll() is None:
@@ -76,7 +81,7 @@ def test_kills_at_random_moments(folder):
         process.wait()
         kills += 1
         command = [ETAIRL, "resume", "killed", "--checkpoint-seconds=0", "--threads=1"]
-        process = subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
     assert process.returncode == 0
     assert kills >= 10
     assert contents(run) == contents(folder / "unbroken")

@@ -6,7 +6,7 @@ from jax.test_util import check_grads
 from scipy import stats
 
 from etairl.networks import MLP, HostMLP, Normaliser, both, twins
-from etairl.solvers.heads import CategoricalHead, GaussianHead
+from etairl.solvers.heads import REFERENCE_STD, CategoricalHead, GaussianHead, make_head
 from etairl.solvers.sac import (
     SAC,
     ActionScaling,
@@ -49,11 +49,15 @@ def test_gradients_agree_with_finite_differences(head, rng):
         temperature = jnp.asarray(0.3)
         options = {"order": 1, "modes": ("rev",), "atol": 1e-5, "rtol": 1e-5}
         check_grads(lambda c: critic_loss(c, head, obs, act, target)[0], (critics,), **options)
-        check_grads(
-            lambda a: actor_loss(a, head, critics, None, temperature, obs, here, key)[0],
-            (actor,),
-            **options,
-        )
+        other = MLP.init(jax.random.key(9), (3, 8, head.actor_outputs), "tanh")
+        for reference in (None, other):
+            check_grads(
+                lambda a, r=reference: actor_loss(a, head, critics, r, temperature, obs, here, key)[
+                    0
+                ],
+                (actor,),
+                **options,
+            )
         check_grads(lambda a: head.cloning_loss(a, obs, act), (actor,), **options)
         # The entropy is a constant for the temperature: d/dx exp(x) (H - H*) = exp(x) (H - H*).
         slope = jax.grad(temperature_loss)(jnp.asarray(0.7), jnp.asarray(1.5), -1.0)
@@ -185,3 +189,46 @@ def test_actions_are_scaled_to_the_bounds(rng):
 def test_bad_settings_are_refused(change, message):
     with pytest.raises(InputError, match=message):
         SACConfig(**change)
+
+
+def test_with_a_reference_the_divergence_takes_the_place_of_the_entropy(rng):
+    """Kullback-Leibler divergence of two Gaussians in closed form; squashing does not change it."""
+    head = make_head(Spec(3, 2, (-1.0,) * 2, (1.0,) * 2))
+    actor, reference = (MLP.init(jax.random.key(k), (3, 16, 4), "tanh") for k in (0, 1))
+    obs = jnp.asarray(rng.normal(size=(5, 3)), jnp.float32)
+    many = 20_000
+    _, ratio = head.sample(jax.random.key(2), actor, jnp.repeat(obs, many, axis=0), reference)
+    found = np.asarray(ratio, np.float64).reshape(5, many)
+    mean, log_std = (np.asarray(x, np.float64) for x in head.gaussian(actor, obs))
+    away = mean - np.asarray(head.gaussian(reference, obs)[0], np.float64)
+    expected = (
+        np.log(REFERENCE_STD) - log_std + (np.exp(2 * log_std) + away**2) / (2 * REFERENCE_STD**2)
+    ).sum(axis=1) - 1.0
+    error = found.std(axis=1) / np.sqrt(many)
+    assert (np.abs(found.mean(axis=1) - expected) < 4.5 * error).all()
+
+
+def test_divergence_of_discrete_policies_is_an_exact_sum(rng):
+    head = make_head(Spec(3, 1, discrete_actions=4))
+    actor, reference = (MLP.init(jax.random.key(k), (3, 16, 4), "tanh") for k in (0, 1))
+    critics = twins(jax.random.key(2), (3, 16, 4), "tanh")
+    obs = jnp.asarray(rng.normal(size=(5, 3)), jnp.float32)
+    p, q = (np.asarray(jax.nn.softmax(net(obs)), np.float64) for net in (actor, reference))
+    found = head.choose(jax.random.key(0), actor, critics, obs, reference).log_prob
+    assert np.asarray(found) == pytest.approx((p * np.log(p / q)).sum(axis=1), rel=1e-4)
+    own = head.choose(jax.random.key(0), actor, critics, obs, actor).log_prob
+    assert np.asarray(own) == pytest.approx(np.zeros(5), abs=1e-6)
+
+
+def test_critics_alone_leave_the_actor_and_the_temperature(rng):
+    spec = Spec(3, 2, (-1.0,) * 2, (1.0,) * 2)
+    solver = SAC(SACConfig(hidden=(8,)), spec)
+    batches = batch_of(rng, 4, spec=spec)
+    before = jax.tree.map(np.array, solver.init(jax.random.key(0)))
+    state, _ = solver.updates(
+        solver.init(jax.random.key(0)), batches, jax.random.key(1), None, None, True
+    )
+    for name in ("actor", "log_temperature", "actor_optimiser"):
+        old, new = (jax.tree.leaves(getattr(x, name)) for x in (before, state))
+        assert all(np.array_equal(a, np.asarray(b)) for a, b in zip(old, new, strict=True))
+    assert not np.array_equal(before.critics.weights[0], np.asarray(state.critics.weights[0]))
