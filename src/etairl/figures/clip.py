@@ -23,7 +23,8 @@ _ENCODING = {
 }
 _PALETTE = "split[a][b];[a]palettegen=stats_mode=single[p];[b][p]paletteuse=new=1"
 
-Picture = UInt8[np.ndarray, "height width 3"]
+Picture = UInt8[np.ndarray, "_ _ 3"]
+"""height, width, and red, green, blue; pictures of several sizes go together"""
 
 
 def compose(pictures: Sequence[tuple[Picture, str]], size: tuple[int, int]) -> Picture:

@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from etairl.types import InputError
 
 BACKENDS = ("egl", "osmesa")
+_REMEDY = "Debian: apt-get install libosmesa6 for osmesa, or libegl1 for egl"
 _SECONDS = 60.0
 _TRIAL = """
 import mujoco
@@ -56,7 +57,8 @@ def choose_backend(candidates: Sequence[str] = BACKENDS) -> str:
     wanted = os.environ.get("MUJOCO_GL")
     if wanted and not works(wanted):
         raise InputError(
-            f"MUJOCO_GL={wanted} does not work here; unset it, or set it to egl or osmesa"
+            f"MUJOCO_GL={wanted} does not work here; unset it to let etairl choose, or install "
+            f"what it needs ({_REMEDY})"
         )
     if wanted:
         return wanted
@@ -65,7 +67,7 @@ def choose_backend(candidates: Sequence[str] = BACKENDS) -> str:
             return backend
     raise InputError(
         "nothing here draws without a screen: neither EGL nor OSMesa works; install one of them "
-        "(Debian: apt-get install libosmesa6, or apt-get install libegl1)"
+        f"({_REMEDY})"
     )
 
 
