@@ -133,6 +133,19 @@ def test_a_recorded_picture_is_the_live_one():
     posed.close()
 
 
+@pytest.mark.usefixtures("offscreen")
+def test_the_ground_does_not_end():
+    stage = scene("HalfCheetah-v5")
+    rows = np.repeat(stage.reset(), 2, axis=0)
+    rows[:, 8] = 4000.0  # metres per second: 200 m in one step
+    assert stage.load(rows)
+    for step in range(2):
+        stage.pose(step, None)
+        ground = stage.draw()[-8:]
+        assert ground.std() > 30
+    stage.close()
+
+
 @pytest.mark.parametrize("environment", ["Pendulum-v1", "CartPole-v1", "Acrobot-v1"])
 def test_classic_control_is_drawn_the_same_live_and_recorded(environment):
     live, posed = scene(environment), scene(environment, 1)

@@ -23,7 +23,6 @@ from etairl.tasks.registry import gymnasium_options
 from etairl.types import HorizonMode, InputError, Step
 
 _MUJOCO, _ROBOTICS = "gymnasium.envs.mujoco", "gymnasium_robotics"
-_SHADOWS = 1024
 _PYGAME = ("gymnasium.envs.classic_control", "gymnasium.envs.box2d", "gymnasium.envs.toy_text")
 
 
@@ -58,8 +57,7 @@ class Scene:
         self._env: Any = self._task.copies[0]
         self._poser = None
         if module.startswith(_MUJOCO):
-            # Without a graphics card most of the time of a picture goes into its shadows.
-            self._env.unwrapped.model.vis.quality.shadowsize = _SHADOWS
+            _dress(self._env.unwrapped.model)
 
     @property
     def fps(self) -> float:
@@ -110,6 +108,19 @@ class Scene:
     def close(self) -> None:
         """Give the memory of pictures back."""
         self._env.close()
+
+
+def _dress(model: Any) -> None:
+    """Changes of what is seen; physics do not look at them."""
+    import mujoco
+
+    # Without a graphics card most of the time of a picture goes into its shadows.
+    model.vis.quality.shadowsize = 1024
+    # The ground ends after 40 m, where a good runner soon is. Same tiles, only more of them.
+    ground = model.geom_type == int(mujoco.mjtGeom.mjGEOM_PLANE)
+    materials = np.unique(model.geom_matid[ground & (model.geom_matid >= 0)])
+    model.geom_size[ground, :2] *= 25
+    model.mat_texrepeat[materials] *= 25
 
 
 def _prepare(environment: str) -> str:
