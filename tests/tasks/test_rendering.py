@@ -78,6 +78,7 @@ def test_the_state_of_a_pendulum():
 @pytest.mark.parametrize("environment", MUJOCO)
 def test_the_place_follows_from_the_velocity(environment):
     world = bare(environment)
+    world.data.qvel[0] = 2.0  # pushed off
     rng = np.random.default_rng(0)
     rows, places = [world._get_obs()], [world.data.qpos[0]]
     for _ in range(20):
@@ -87,8 +88,8 @@ def test_the_place_follows_from_the_velocity(environment):
     assert pose is not None
     pose(20, None)
     moved = places[-1] - places[0]
-    # The trapezoidal rule knows the velocity at the ends of a step only.
-    assert world.data.qpos[0] == pytest.approx(moved, abs=0.02 + 0.1 * abs(moved))
+    assert moved > 0.1
+    assert world.data.qpos[0] == pytest.approx(moved, rel=0.05)
 
 
 @pytest.mark.parametrize("environment", ["Reacher-v5", "Hopper-v5", "Pendulum-v1"])
