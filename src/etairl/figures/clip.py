@@ -4,6 +4,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -94,7 +95,8 @@ class Clip:
                 self._process.kill()
                 self._process.wait()
             if self._process is not None and self._process.stdin is not None:
-                self._process.stdin.close()
+                with suppress(BrokenPipeError):  # what it did not read is not wanted any more
+                    self._process.stdin.close()
             self._said.close()
             self._beside.unlink(missing_ok=True)
 

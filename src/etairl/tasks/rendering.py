@@ -1,7 +1,7 @@
 """An environment that draws itself, frame by frame, without a screen.
 
 Drawing goes through Gymnasium, also where training went through EnvPool: the environments are the
-same, down to the versions of their physics engines.
+same, but for the version of the physics engine.
 """
 
 import os
