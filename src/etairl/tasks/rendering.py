@@ -23,6 +23,7 @@ from etairl.tasks.registry import gymnasium_options
 from etairl.types import HorizonMode, InputError, Step
 
 _MUJOCO, _ROBOTICS = "gymnasium.envs.mujoco", "gymnasium_robotics"
+_PLANE = 0  # mujoco.mjtGeom.mjGEOM_PLANE
 _PYGAME = ("gymnasium.envs.classic_control", "gymnasium.envs.box2d", "gymnasium.envs.toy_text")
 
 
@@ -112,12 +113,10 @@ class Scene:
 
 def _dress(model: Any) -> None:
     """Changes of what is seen; physics do not look at them."""
-    import mujoco
-
     # Without a graphics card most of the time of a picture goes into its shadows.
     model.vis.quality.shadowsize = 1024
     # The ground ends after 40 m, where a good runner soon is. Same tiles, only more of them.
-    ground = model.geom_type == int(mujoco.mjtGeom.mjGEOM_PLANE)
+    ground = model.geom_type == _PLANE
     materials = np.unique(model.geom_matid[ground & (model.geom_matid >= 0)])
     model.geom_size[ground, :2] *= 25
     model.mat_texrepeat[materials] *= 25
