@@ -6,9 +6,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready-$(shell cksum < requirements.lock | cut -d' ' -f1)
 PYTEST_ARGS ?=
+APT_INSTALL := DEBIAN_FRONTEND=noninteractive timeout 300 apt-get install --yes --no-install-recommends
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fix docs bench slow lock clean
+.PHONY: help demo test check fix docs bench slow lock clean screenless
 
 help:  ## list the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,7 +17,7 @@ help:  ## list the targets
 demo: $(READY)  ## the main job on what is in the box
 	@$(BIN)/etairl demo
 
-test: $(READY)  ## all tests but the slow ones
+test: $(READY) screenless  ## all tests but the slow ones
 	@$(BIN)/pytest -m "not slow" -n auto $(PYTEST_ARGS)
 
 slow: $(READY)  ## the slow tests
@@ -46,6 +47,14 @@ lock: $(READY)  ## resolve the dependencies anew (needs uv)
 
 clean:  ## remove .venv and everything generated
 	@rm -rf $(VENV) site .pytest_cache .ruff_cache .hypothesis etairl-demo
+
+# Tests that draw need EGL or OSMesa. Root gets the latter from Debian; for others they are skipped.
+screenless: $(READY)
+	@! $(BIN)/python -m etairl.tasks.offscreen >/dev/null 2>&1 || exit 0; \
+	  [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null || exit 0; \
+	  echo "installing libosmesa6, which draws without a screen"; \
+	  { $(APT_INSTALL) libosmesa6 || { timeout 300 apt-get update && $(APT_INSTALL) libosmesa6; }; } >/dev/null 2>&1 || \
+	  echo "libosmesa6 could not be installed; the tests that draw with MuJoCo are skipped"
 
 $(READY):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \

@@ -1,12 +1,16 @@
+import re
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from imageio_ffmpeg import get_ffmpeg_exe
 from jaxtyping import config
 
 from etairl.demos import Demos, limit_cycle
-from etairl.types import Trajectories
+from etairl.tasks.offscreen import choose_backend
+from etairl.types import InputError, Trajectories
 
 THIRD_PARTY = Path(__file__).parents[2] / "shared" / "demos"
 
@@ -35,6 +39,32 @@ def third_party() -> Path:
     if not THIRD_PARTY.is_dir():
         pytest.skip("third-party demonstrations are not on this machine")
     return THIRD_PARTY
+
+
+@pytest.fixture(scope="session")
+def offscreen() -> None:
+    """A library that draws without a screen, where there is one."""
+    try:
+        choose_backend()
+    except InputError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def decode() -> Callable[[Path], tuple[str, np.ndarray]]:
+    """Reads a clip: what ffmpeg says of it, and its frames."""
+
+    def read(path: Path) -> tuple[str, np.ndarray]:
+        raw = ("-fps_mode", "passthrough", "-f", "rawvideo", "-pix_fmt", "rgb24", "-")
+        done = subprocess.run([get_ffmpeg_exe(), "-i", path, *raw], capture_output=True, check=True)
+        about = re.search(r"Video: .*", done.stderr.decode())
+        assert about is not None
+        size = re.search(r" (\d\d+)x(\d+)", about[0])
+        assert size is not None
+        frames = np.frombuffer(done.stdout, np.uint8)
+        return about[0], frames.reshape(-1, int(size[2]), int(size[1]), 3)
+
+    return read
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ COMMANDS = {
     "train": "learn a policy and a cost from demonstrations",
     "resume": "go on where a run stopped, bit for bit",
     "evaluate": "how well does a run match its demonstrations?",
+    "render": "a clip of the learner beside a demonstration",
     "eta": "show what a weighting does to the frames a discriminator sees",
     "demos": "demonstrations: ls, info, import, export",
     "expert": "train an expert on the true cost and record demonstrations",

@@ -63,6 +63,11 @@ class Result:
         self._policy = self._setting.game.solver.policy(solver)
         self._cost = load_tree(path / "cost.safetensors", state.cost._replace(optimiser=()))
 
+    @property
+    def demonstrations(self) -> Trajectories:
+        """The demonstrations that were learned from."""
+        return self._setting.demos.trajectories
+
     def policy(
         self, observations: Float[np.ndarray, "batch obs"], rng: np.random.Generator | None = None
     ) -> Num[np.ndarray, "batch act"]:
@@ -175,11 +180,16 @@ def play(config: TrainConfig, policy: Policy, episodes: int, seed: int) -> Traje
         copies,
         horizon=config.horizon,
         mode=config.mode,
-        seed=config.seed + 3_000_017 * (seed + 1),
+        seed=playing_seed(config, seed),
     )
     rng = np.random.default_rng([config.seed, seed, 11])
     played = collect(rng, task, policy, episodes)
     return without_absorbing(played) if config.mode == "absorbing" else played
+
+
+def playing_seed(config: TrainConfig, seed: int) -> int:
+    """The seed of a task whose episodes were not trained on."""
+    return config.seed + 3_000_017 * (seed + 1)
 
 
 def _clone(setting: Setting, seed: int) -> Policy:

@@ -24,7 +24,7 @@ class GymnasiumTask:
             default = gymnasium.spec(environment).max_episode_steps
             if horizon is None and default is None:
                 raise InputError(f"{environment} has no time limit of its own; give a horizon")
-            self._copies = [
+            self.copies = [
                 gymnasium.make(environment, max_episode_steps=horizon or default, **options)
                 for _ in range(envs)
             ]
@@ -32,7 +32,7 @@ class GymnasiumTask:
             raise InputError(f"{environment}: {error}") from None
         except (TypeError, ImportError, ValueError) as error:
             raise InputError(f"{environment} cannot be made: {error}") from None
-        first = self._copies[0]
+        first = self.copies[0]
         self.envs, self.horizon = envs, int(horizon or default or 0)
         self.spec = read_spec(environment, first.observation_space, first.action_space)
         self._seed = seed
@@ -72,12 +72,12 @@ class GymnasiumTask:
         return Step(observations, rewards, terminated, truncated, fresh)
 
     def _shaped(self, action: np.ndarray) -> np.ndarray:
-        space = self._copies[0].action_space
+        space = self.copies[0].action_space
         return action.reshape(space.shape).astype(space.dtype)
 
     def _call(self, i: int, method: str, *arguments: Any, **options: Any) -> Any:
         try:
-            return getattr(self._copies[i], method)(*arguments, **options)
+            return getattr(self.copies[i], method)(*arguments, **options)
         except Exception as error:
             raise InputError(
                 f"{self.spec.environment} failed in {method}: {type(error).__name__}: {error}"

@@ -70,10 +70,20 @@ def make_task(
 
         if environment not in gymnasium_names():
             raise InputError(_unknown(environment, [*names, *gymnasium_names()]))
-        words = {_GYMNASIUM_WORDS.get((environment, k), k): v for k, v in settings.items()}
+        words = _in_gymnasium_words(environment, settings)
         task = GymnasiumTask(environment, envs, horizon, seed, words)
     task = GuardedTask(task)
     return AbsorbingTask(task) if mode == "absorbing" else task
+
+
+def gymnasium_options(environment: str, mode: HorizonMode) -> dict[str, Any]:
+    """What `make_task` asks of an environment, in the words of Gymnasium."""
+    settings = _OPTIONS.get(environment, {}) | _ending_options(environment, mode)
+    return _in_gymnasium_words(environment, settings)
+
+
+def _in_gymnasium_words(environment: str, settings: dict[str, Any]) -> dict[str, Any]:
+    return {_GYMNASIUM_WORDS.get((environment, k), k): v for k, v in settings.items()}
 
 
 def _ending_options(environment: str, mode: HorizonMode) -> dict[str, Any]:
