@@ -50,13 +50,14 @@ def test_gradients_agree_with_finite_differences(head, rng):
         options = {"order": 1, "modes": ("rev",), "atol": 1e-5, "rtol": 1e-5}
         check_grads(lambda c: critic_loss(c, head, obs, act, target)[0], (critics,), **options)
         other = MLP.init(jax.random.key(9), (3, 8, head.actor_outputs), "tanh")
-        for reference in (None, other):
+        # The reference is narrow, so the loss bends: differences err by its third derivative.
+        for reference, accuracy in ((None, 1e-5), (other, 1e-3)):
             check_grads(
                 lambda a, r=reference: actor_loss(a, head, critics, r, temperature, obs, here, key)[
                     0
                 ],
                 (actor,),
-                **options,
+                **options | {"rtol": accuracy},
             )
         check_grads(lambda a: head.cloning_loss(a, obs, act), (actor,), **options)
         # The entropy is a constant for the temperature: d/dx exp(x) (H - H*) = exp(x) (H - H*).
