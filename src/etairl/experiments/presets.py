@@ -1,6 +1,5 @@
 """Named settings: the paper's table, and what we found to work."""
 
-from dataclasses import replace
 from difflib import get_close_matches
 
 from etairl.algorithms.girl import GirlConfig
@@ -61,8 +60,23 @@ _SMALL = {"p_layers": 4, "d_layers": 3, "d_hidden": 16}
 _FETCH = {"length": 100, "sac_epoch": 300, "sac_batch": 1024, "d_rate": 5, "d_epoch": 500}
 _MAZE = {"length": 50, "sac_epoch": 150, "sac_batch": 128, "d_rate": 1, "d_epoch": 300}
 
+_SCRATCH = TrainConfig(
+    girl=GirlConfig(transitions=1_100_000),
+    sac=SACConfig(hidden=(64, 64, 64), first_temperature=0.1),
+)
+"""A learner that begins with nothing: gradient penalty, half-fresh negatives, a replay that forgets
+nothing."""
+_DEFAULT = TrainConfig(
+    warm_start=True,
+    anchor=True,
+    girl=GirlConfig(transitions=500_000, critic_cycles=5),
+    sac=SACConfig(hidden=(128, 128), first_temperature=1.0, target_entropy=-0.25),
+)
+"""A learner that begins as a clone of the expert and may leave it by a quarter of a nat."""
+
 PRESETS: dict[str, TrainConfig] = {
-    "default": TrainConfig(),
+    "default": _DEFAULT,
+    "scratch": _SCRATCH,
     "paper/hopper": _paper("Hopper-v5", "Hopper-v5-25x500", **_MUJOCO, d_hidden=16),
     "paper/halfcheetah": _paper("HalfCheetah-v5", "HalfCheetah-v5-25x500", **_MUJOCO, d_hidden=32),
     "paper/ant": _paper("Ant-v5", "Ant-v5-25x500", **_MUJOCO, d_hidden=32),
@@ -82,8 +96,3 @@ def preset(name: str) -> TrainConfig:
         hint = f"did you mean {close[0]}?" if close else f"choose from {', '.join(PRESETS)}"
         raise InputError(f"unknown preset {name!r}; {hint}")
     return PRESETS[name]
-
-
-def default_for(env: str) -> TrainConfig:
-    """`default`, pointed at an environment and our own demonstrations of it."""
-    return replace(PRESETS["default"], env=env, demos=f"{env}-25x500")
