@@ -21,7 +21,7 @@ import numpy as np
 
 PROJECT = Path(__file__).resolve().parent.parent
 RESULTS = PROJECT / "results" / "imitation"
-THIRD_PARTY = Path(os.environ.get("ETAIRL_THIRD_PARTY", PROJECT.parent / "shared" / "demos"))
+THIRD_PARTY = Path(os.environ.get("ETAIRL_THIRD_PARTY", "third-party"))
 TASKS = ("HalfCheetah", "Hopper", "Ant")
 SOURCES = ("own", "third-party")
 SEEDS = (0, 1, 2)
@@ -102,7 +102,7 @@ def keep(task: str, source: str, seed: int, folder: Path) -> None:
         "verdicts": json.loads(done.stdout),
         "config": json.loads((output / "config.json").read_text()),
         "versions": json.loads((output / "versions.json").read_text()),
-        "seconds": round(timing[-1]["seconds"]),
+        "seconds": round(sum(line["seconds"] for line in timing)),
     }
     RESULTS.mkdir(parents=True, exist_ok=True)
     path = RESULTS / f"{name(task, source, seed)}.json"

@@ -148,6 +148,13 @@ class RunDirectory:
         with (self.path / "metrics.jsonl").open("a") as stream:
             stream.write(json.dumps(row) + "\n")
 
+    def start_over(self) -> None:
+        """Forget what a run wrote before its first checkpoint: it begins anew."""
+        for name in ("metrics.jsonl", "timing.jsonl"):
+            (self.path / name).unlink(missing_ok=True)
+        for name in ("replay", "tensorboard"):
+            shutil.rmtree(self.path / name, ignore_errors=True)
+
     def log_time(self, row: Mapping[str, Any]) -> None:
         """Seconds, apart from the metrics: these are the same in every repetition."""
         with (self.path / "timing.jsonl").open("a") as stream:

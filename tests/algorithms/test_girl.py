@@ -34,7 +34,7 @@ def play(eta: str, config=SMALL, mode="terminating", seed=0, env="Hopper-v5", **
     demos = collect(np.random.default_rng(1), stage, UniformPolicy(stage), 5)
     if mode == "absorbing":
         demos = with_absorbing(demos, 30)
-    solver = SAC(SACConfig(hidden=(16, 16), absorbing=mode == "absorbing"), task.spec)
+    solver = SAC(SACConfig(hidden=(16, 16)), task.spec, mode == "absorbing")
     discriminator = Discriminator(DiscriminatorConfig(**cost), task.spec, mode == "absorbing")
     game = Girl(config, seed, discriminator, solver, FutureSampler(parse_eta(eta)))
     with_next = cost.get("inputs") == "state_next_state"

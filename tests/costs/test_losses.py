@@ -46,7 +46,7 @@ def test_gan_loss(network, sides):
 
 
 def test_the_optimum_is_twice_the_jensen_shannon_divergence_less_log_4():
-    """Theory-notes (i): mu, mu_E on three points; D* = mu/(mu + mu_E) = (5/6, 1/2, 1/4)."""
+    """Errata (i): mu, mu_E on three points; D* = mu/(mu + mu_E) = (5/6, 1/2, 1/4)."""
     own, expert = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.3, 0.6])
     points = jnp.eye(3)
     rows = lambda law: points[np.repeat(np.arange(3), np.round(law * 10).astype(int))]  # noqa: E731

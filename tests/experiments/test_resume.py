@@ -99,3 +99,18 @@ def test_the_replay_forgets_and_the_disk_too(folder):
     assert result["transitions"] >= 2400
     assert not (folder / "unbroken/replay").exists()
     assert result["remaining"]["cycles"] == 6
+
+
+def test_killed_before_the_first_checkpoint(folder):
+    """There is nothing to go on from: the run begins anew, and its metrics with it."""
+    command = [ETAIRL, "train", "-o", "early", *TINY, "--checkpoint-seconds=1000"]
+    process = subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
+    begun = time.monotonic()
+    while _progress(folder / "early") < 3 and time.monotonic() - begun < 200:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert 3 <= _progress(folder / "early") < _progress(folder / "unbroken")
+    resume = [ETAIRL, "resume", "early", "--threads=1"]
+    subprocess.run(resume, cwd=folder, check=True, capture_output=True, env=ENVIRONMENT)
+    assert contents(folder / "early") == contents(folder / "unbroken")

@@ -1,4 +1,4 @@
-"""MEGAN on the go/stay chain: the expert of theory-notes (o), which stays with probability 0.8."""
+"""MEGAN on the go/stay chain: the expert of errata (o), which stays with probability 0.8."""
 
 import gymnasium
 import jax

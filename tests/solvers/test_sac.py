@@ -115,7 +115,7 @@ def test_one_compilation_for_all_cycles(rng):
 def test_in_the_absorbing_state_there_is_no_policy_to_learn(rng):
     """Only absorbing rows: actor and temperature stand still, critics learn."""
     spec = Spec(4, 2, (-1.0, -1.0), (1.0, 1.0))
-    solver = SAC(SACConfig(hidden=(16,), absorbing=True), spec)
+    solver = SAC(SACConfig(hidden=(16,)), spec, absorbing=True)
     batches = batch_of(rng, 3, spec=spec)
     absorbing = np.zeros_like(batches.obs)
     absorbing[..., -1] = 1.0

@@ -28,9 +28,17 @@ _BOX_TITLES = ("Parsing error", "Invalid choice", "Value error", "Unrecognized o
 
 
 def parse(
-    config: type[Config], arguments: list[str], command: str, default: Config | None = None
+    config: type[Config],
+    arguments: list[str],
+    command: str,
+    default: Config | None = None,
+    pairs: bool = False,
 ) -> Config:
-    """Fill a config dataclass from the command line; its docstrings are the help."""
+    """Fill a config dataclass from the command line; its docstrings are the help.
+
+    With `pairs` every switch has both a positive and a negative form: where a preset may have
+    turned it on already, it must be possible to say either.
+    """
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):
@@ -39,7 +47,7 @@ def parse(
                 args=arguments,
                 prog=f"etairl {command}",
                 default=tyro.MISSING_NONPROP if default is None else default,
-                config=(tyro.conf.FlagCreatePairsOff,),
+                config=() if pairs else (tyro.conf.FlagCreatePairsOff,),
             )
     except SystemExit as stop:
         if stop.code:

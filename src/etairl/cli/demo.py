@@ -43,6 +43,7 @@ def run(arguments: list[str]) -> int:
     console = out()
     command = f"etairl train -o {config.output} --preset scratch --transitions {config.transitions}"
     console.print(f"[bold]$ {command}[/bold]")
+    directory.open(settings)  # refuses a folder with another run
     if not directory.finished:
         follow(settings, directory, checkpoint_seconds=30.0, threads=None)
     console.print(f"\n[bold]$ etairl evaluate {config.output} --episodes {config.episodes}[/bold]")

@@ -25,8 +25,8 @@ class Config:
     """episodes of each policy"""
     seed: int = 0
     """of the episodes"""
-    cloning: bool = True
-    """judge behaviour cloning, too"""
+    no_cloning: bool = False
+    """leave behaviour cloning out"""
     json: bool = False
     """print JSON"""
 
@@ -38,7 +38,9 @@ def run(arguments: list[str]) -> int:
         raise InputError(f"episodes must be at least 2, got {config.episodes}")
     result = Result(config.run, config.policy)
     with Console(stderr=True).status("loading") as status:
-        verdicts = result.evaluate(config.episodes, config.seed, config.cloning, status.update)
+        verdicts = result.evaluate(
+            config.episodes, config.seed, not config.no_cloning, status.update
+        )
     if config.json:
         print_json(verdicts)
         return 0
@@ -71,6 +73,7 @@ def print_verdicts(verdicts: list[Verdict], result: Result) -> None:
         f"MMD² against the demonstrations, in their units, with 95 % intervals; halves of the "
         f"demonstrations are within{floor} of each other (mu).",
         markup=False,
+        soft_wrap=True,
     )
 
 

@@ -61,8 +61,6 @@ def run(arguments: list[str]) -> int:
     config = parse(Config, arguments, "expert")
     directory = RunDirectory(config.output)
     going_on = directory.open(config.train, may_change=("steps",))
-    if config.train.sac.absorbing:
-        raise InputError("experts train in the environment as it is, without an absorbing state")
     task = make_expert_task(config.train)
     solver = make_solver(config.train, task)
     if not directory.finished:

@@ -58,7 +58,7 @@ def _note(rows: list[dict[str, Any]], speed: float) -> str:
     if judged is not None:
         right = (judged["cost/accuracy_learner"] + judged["cost/accuracy_expert"]) / 2
         parts.append(f"D right {right:.2f}")
-    return ", ".join([*parts, f"{speed:,.0f} transitions/s"])
+    return ", ".join([*parts, f"{speed:,.0f} transitions/s"] if speed else parts)
 
 
 def summarise(directory: RunDirectory) -> None:

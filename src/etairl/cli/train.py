@@ -36,8 +36,9 @@ class Config:
 def run(arguments: list[str]) -> int:
     """The command."""
     name = _chosen_preset(arguments)
-    default = Config(output=tyro.MISSING, preset=name, train=preset(name))
-    config = parse(Config, arguments, "train", default)
+    default = Config(output=Path(), preset=name, train=preset(name))
+    object.__setattr__(default, "output", tyro.MISSING)  # the one thing without a default
+    config = parse(Config, arguments, "train", default, pairs=True)
     directory = RunDirectory(config.output)
     if (config.output / "config.json").is_file():
         how = "finished" if directory.finished else f"go on with it: etairl resume {config.output}"

@@ -114,7 +114,7 @@ class Reference:
         low, high = np.quantile(pool.resampled(rng, resamples), [0.025, 0.975])
         floor = None
         if (~pool.of_x).sum() >= 4:
-            floor = float(np.quantile(pool.split(rng, ~pool.of_x, 200), 0.95))
+            floor = float(np.quantile(pool.split(rng, ~pool.of_x, 500), 0.95))
         return Distance(pool.value(), float(low), float(high), floor)
 
 

@@ -78,7 +78,8 @@ def prepare(config: TrainConfig, threads: int | None = None) -> Setting:
     if absorbing:
         trajectories = with_absorbing(trajectories, config.horizon)
     cost = Discriminator(config.cost, task.spec, absorbing)
-    game = Girl(config.girl, config.seed, cost, SAC(config.sac, task.spec), config.future)
+    solver = SAC(config.sac, task.spec, absorbing)
+    game = Girl(config.girl, config.seed, cost, solver, config.future)
     with_next = config.cost.inputs == "state_next_state"
     expert = Expert.of(trajectories, ActionScaling(task.spec), with_next)
     return Setting(
@@ -130,8 +131,6 @@ def begin(setting: Setting) -> tuple[State, Best, EpisodeBuffer]:
 
 def _cloned_actor(setting: Setting) -> MLP:
     config = setting.config
-    if config.sac.normalise:
-        raise InputError("a cloned actor takes plain observations: leave out --normalise")
     settings = CloningConfig(hidden=config.sac.hidden, activation=config.sac.activation)
     cloned = clone(setting.demos.trajectories, setting.demos.spec, settings, config.seed).actor
     if config.mode != "absorbing":
@@ -149,6 +148,8 @@ def run(
     state, best, buffer = begin(setting)
     if directory.has_checkpoint:
         state, best = _resume(setting, directory, state, best, buffer)
+    else:
+        directory.start_over()
     due = every_seconds(checkpoint_seconds, time.monotonic)
     unsaved: list[Trajectories] = []
     rows = read_metrics(directory.path)
@@ -163,7 +164,9 @@ def run(
             rows.append(row)
             directory.log(row)
             events.add(row)
-            directory.log_time({"cycle": state.cycles, "seconds": time.monotonic() - started})
+            now = time.monotonic()
+            directory.log_time({"cycle": state.cycles, "seconds": now - started})
+            started = now
             yield Report(row, state.transitions, config.girl.transitions)
             if due():
                 _checkpoint(directory, setting, state, best, unsaved, buffer)
@@ -260,10 +263,10 @@ def _checkpoint(
         "lengths": np.concatenate([t.lengths for t in unsaved]),
     }
     directory.save_segment(state.cycles - len(unsaved), state.cycles, arrays)
-    directory.drop_segments(state.cycles - len(buffer))
     trees = {"cost": state.cost, "solver": state.solver, "best": best}
     values = {"transitions": state.transitions, "resets": setting.task.resets.tolist()}
     directory.save(state.cycles, trees, values)
+    directory.drop_segments(state.cycles - len(buffer))  # not before: the last one needs them
     unsaved.clear()
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast, get_args
 
@@ -29,8 +29,9 @@ class TrainConfig:
     """use only the first N of them; None for all"""
     algorithm: Algorithm = "megan"
     """megan: a GAN cost on pairs drawn with eta; gail: megan with eta dirac:0"""
-    eta: str = "geometric:0.99"
-    """weighting of the future, for instance geometric:0.99, poisson:25, uniform, dirac:0"""
+    eta: str | None = None
+    """weighting of the future, for instance geometric:0.99 (the default of megan), poisson:25,
+    uniform; gail has none but dirac:0"""
     sampler: Method = "exact"
     """how time indices are drawn: two_stage as in the paper, exact for the weights of mu"""
     choice: Choice = "by_weight"
@@ -57,32 +58,30 @@ class TrainConfig:
     sac: SACConfig = field(default_factory=lambda: SACConfig(hidden=(64, 64, 64)))
 
     def __post_init__(self):
-        if self.algorithm not in get_args(Algorithm):
-            known = ", ".join(get_args(Algorithm))
-            raise InputError(f"algorithm must be one of {known}, got {self.algorithm!r}")
-        if self.algorithm == "gail":
-            object.__setattr__(self, "eta", "dirac:0")
-        object.__setattr__(self, "eta", str(parse_eta(self.eta)))
-        FutureSampler(parse_eta(self.eta), self.gamma_irl, self.sampler, self.choice)
-        for name in ("horizon", "measure_every"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")
-        for name in ("demonstrations", "patience"):
+        for name, allowed in (("algorithm", Algorithm), ("mode", HorizonMode)):
+            if getattr(self, name) not in get_args(allowed):
+                known, found = ", ".join(get_args(allowed)), getattr(self, name)
+                raise InputError(f"{name} must be one of {known}, got {found!r}")
+        for name in ("horizon", "measure_every", "demonstrations", "patience"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise InputError(f"{name} must be at least 1, got {value}")
         if self.seed < 0:
             raise InputError(f"the seed must be >= 0, got {self.seed}")
-        if self.mode not in get_args(HorizonMode):
-            known = ", ".join(get_args(HorizonMode))
-            raise InputError(f"mode must be one of {known}, got {self.mode!r}")
-        object.__setattr__(self, "sac", replace(self.sac, absorbing=self.mode == "absorbing"))
+        if self.girl.episodes < 2:
+            raise InputError("episodes must be at least 2, to compare them with demonstrations")
+        if self.sac.normalise and (self.warm_start or self.anchor):
+            raise InputError("a cloned actor takes plain observations: leave out --normalise")
+        own = "dirac:0" if self.algorithm == "gail" else "geometric:0.99"
+        object.__setattr__(self, "eta", str(parse_eta(self.eta or own)))
+        if self.algorithm == "gail" and self.future.eta != Dirac(0):
+            raise InputError(f"gail is megan with eta dirac:0; for {self.eta} take megan")
 
     @property
     def future(self) -> FutureSampler:
         """The sampler of time indices."""
-        eta = Dirac(0) if self.algorithm == "gail" else parse_eta(self.eta)
-        return FutureSampler(eta, self.gamma_irl, self.sampler, self.choice)
+        assert self.eta is not None
+        return FutureSampler(parse_eta(self.eta), self.gamma_irl, self.sampler, self.choice)
 
 
 def read_config(path: Path) -> TrainConfig:
@@ -90,9 +89,8 @@ def read_config(path: Path) -> TrainConfig:
     try:
         found = json.loads((path / "config.json").read_text())
     except (OSError, ValueError) as error:
-        raise InputError(
-            f"{path} is no run directory: config.json cannot be read ({error})"
-        ) from None
+        why = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"{path} is no run directory: its config.json: {why}") from None
     try:
         parts = {"girl": GirlConfig, "cost": DiscriminatorConfig, "sac": SACConfig}
         return _build(TrainConfig, found | {k: _build(kind, found[k]) for k, kind in parts.items()})

@@ -17,7 +17,7 @@ from etairl.networks import MLP, HostMLP, both
 from etairl.types import Spec
 
 LOG_STD_MIN, LOG_STD_MAX = -5.0, 2.0
-REFERENCE_STD = 0.1
+REFERENCE_STD = 0.03
 """spread of a cloned policy before squashing: demonstrators are nearly deterministic"""
 
 

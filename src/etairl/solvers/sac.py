@@ -62,8 +62,6 @@ class SACConfig:
     """clip gradients to this norm"""
     normalise: bool = False
     """standardise observations with running statistics"""
-    absorbing: bool = False
-    """the last column of an observation marks the absorbing state: no policy is needed there"""
 
     def __post_init__(self):
         if not 0.0 <= self.gamma_rl < 1.0:
@@ -153,6 +151,8 @@ class SAC:
 
     config: SACConfig
     spec: Spec
+    absorbing: bool = False
+    """the last column of an observation marks the absorbing state: no policy is needed there"""
 
     @property
     def head(self) -> Head:
@@ -278,7 +278,7 @@ class SAC:
         return state, jax.tree.map(jnp.mean, infos)
 
     def _in_world(self, obs: Array) -> Rows:
-        return 1.0 - obs[:, -1] if self.config.absorbing else jnp.ones(len(obs))
+        return 1.0 - obs[:, -1] if self.absorbing else jnp.ones(len(obs))
 
     def _optimiser(self, rate: float) -> optax.GradientTransformation:
         clip, adam = self.config.max_gradient_norm, optax.adam(rate)
