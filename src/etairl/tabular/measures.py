@@ -48,7 +48,8 @@ def future(mdp: MDP, policy: Policy, eta: Eta, tolerance: float = TOLERANCE) -> 
     policy = check_policy(mdp, policy)
     kappa = geometric_parameter(eta)
     if kappa is None:
-        return _summed(mdp, policy, *truncated_law(eta, tolerance))
+        law, rest = truncated_law(eta, tolerance)
+        return Measure(weighted(mdp, policy, law), rest)
     states, error = solve(mdp.under(policy), (1.0 - kappa) * mdp.p0, kappa, transpose=True)
     return Measure(states[:, None] * policy, error)
 
@@ -72,11 +73,25 @@ def mu(mdp: MDP, policy: Policy, eta: Eta, tolerance: float = TOLERANCE) -> Meas
         return Measure(states[:, None] * policy, error)
     kappa = geometric_parameter(eta)
     if kappa is None:
-        return _summed(mdp, policy, *truncated_weights(eta, mdp.gamma, tolerance))
+        weights, rest = truncated_weights(eta, mdp.gamma, tolerance)
+        return Measure(weighted(mdp, policy, weights), rest)
     step = mdp.under(policy)
     waiting, first = solve(step, (1.0 - kappa) * mdp.p0, kappa, transpose=True)
     states, second = solve(step, waiting, mdp.gamma, transpose=True)
     return Measure(states[:, None] * policy, second + first / (1.0 - mdp.gamma))
+
+
+def weighted(mdp: MDP, policy: Policy, weights: Weights) -> Pairs:
+    r"""$\sum_{n<N}\text{weights}_n\,\mathbb{P}_\pi(s_n, a_n)$, for any finite time weights.
+
+    The cost is one product with $P_\pi$ per step.
+    """
+    step, states = mdp.under(policy), mdp.p0
+    total: States = np.zeros(mdp.states)
+    for weight in weights:
+        total += weight * states
+        states = states @ step
+    return total[:, None] * policy
 
 
 def mu_in_time(
@@ -190,12 +205,3 @@ def _longer(horizon: int, eta: Eta) -> int:
     if horizon >= _LONGEST:
         raise InputError(f"{eta} needs more than {_LONGEST:,} steps; use a shorter weighting")
     return 2 * horizon
-
-
-def _summed(mdp: MDP, policy: Policy, weights: Weights, rest: float) -> Measure:
-    step, states = mdp.under(policy), mdp.p0
-    total: States = np.zeros(mdp.states)
-    for weight in weights:
-        total += weight * states
-        states = states @ step
-    return Measure(total[:, None] * policy, rest)

@@ -40,7 +40,7 @@ class TimeOptimum(NamedTuple):
     """The best policy that knows the time."""
 
     value: float
-    r"""its criterion, low by at most `error`: a lower bound of every policy that sees s and n"""
+    """a lower bound of every policy that sees state and time, at most `error` below the least"""
     error: float
     policies: Float[np.ndarray, "time state action"]
     """one row per step; the rest of time goes on as in the last"""
@@ -131,14 +131,13 @@ def time_optimal(
 ) -> TimeOptimum:
     r"""Backward induction: $V_n = \min_\pi w_n(\langle\pi, c\rangle-\Omega(\pi)) + \mathbb{E}V_{n+1}$.
 
-    Exact over all policies that see the state and the time, up to the weights beyond the horizon,
-    which cost at least `error` less than the largest cost.
+    Exact over all policies that see the state and the time, but for the weights beyond the horizon:
+    each state there counts as the cheapest, which makes the value low by at most `error`.
     """
     weights, rest = truncated_weights(eta, mdp.gamma, tolerance)
     policies = np.empty((len(weights), *mdp.c.shape))
-    paid_least = regulariser.softmin(mdp.c).min()
-    paid_most = mdp.c.max() - regulariser.value(policies[0] * 0.0 + 1.0 / mdp.actions).min()
-    v = np.full(mdp.states, rest * paid_least)
+    alone = regulariser.softmin(mdp.c)  # the least that one step can cost
+    v = np.full(mdp.states, rest * alone.min())
     for n in reversed(range(len(weights))):
         ahead = mdp.expect(v)
         if weights[n] > 0.0:
@@ -147,7 +146,7 @@ def time_optimal(
             policies[n], v = regulariser.argmin(q), weights[n] * regulariser.softmin(q)
         else:
             policies[n], v = NONE.argmin(ahead), NONE.softmin(ahead)
-    return TimeOptimum(float(mdp.p0 @ v), float(rest * (paid_most - paid_least)), policies)
+    return TimeOptimum(float(mdp.p0 @ v), float(rest * (alone.max() - alone.min())), policies)
 
 
 def planning_gap(mdp: MDP, eta: Eta, starts: int = 4) -> PlanningGap:
