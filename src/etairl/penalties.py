@@ -72,7 +72,9 @@ class Simplex:
     def maximum(self, difference: Weights, previous: Weights | None = None) -> tuple[Any, Weights]:
         """See `WeightSet`."""
         xp = difference.__array_namespace__()
-        vertex = xp.astype(xp.arange(difference.shape[0]) == xp.argmax(difference), difference.dtype)
+        vertex = xp.astype(
+            xp.arange(difference.shape[0]) == xp.argmax(difference), difference.dtype
+        )
         if previous is None:
             return xp.max(difference), vertex
         tied = xp.all(difference == difference[0])
@@ -97,7 +99,7 @@ class GAN:
     """
 
     floor: float = 1e-12
-    """the smallest D that a cost is made from: where only the expert goes, log D would be infinite"""
+    """the smallest D that makes a cost: where only the expert goes, log D would be infinite"""
 
     def penalty(self, cost: Measure, expert: Measure) -> Any:
         r"""$\psi_{GAN}(c)$; infinite where a cost is not negative and the expert goes."""
@@ -132,5 +134,5 @@ def jensen_shannon(p: Measure, q: Measure) -> Any:
 
 
 def _log(xp: Any, x: Measure) -> Measure:
-    """log with log 0 = 0, for products in which 0 log 0 = 0."""
+    """Logarithm with log 0 = 0, for products in which 0 log 0 = 0."""
     return xp.log(xp.where(x > 0.0, x, 1.0))

@@ -178,7 +178,7 @@ def _soft(xp: Any, q: Rows, weight: float, reference: Any) -> tuple[Values, Rows
 
 
 def _log(xp: Any, policy: Rows) -> Rows:
-    """log with log 0 = 0, for products in which 0 log 0 = 0."""
+    """Logarithm with log 0 = 0, for products in which 0 log 0 = 0."""
     return xp.log(xp.where(policy > 0.0, policy, 1.0))
 
 

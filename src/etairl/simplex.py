@@ -6,7 +6,7 @@ from jaxtyping import Float
 
 
 def project_simplex(x: Float[Any, "... n"]) -> Float[Any, "... n"]:
-    r"""The nearest point of the simplex: $\arg\min_{w \ge 0,\ \sum_i w_i = 1} \lVert w - x\rVert_2$.
+    r"""The nearest point of the simplex, $\arg\min\lVert w-x\rVert_2$ over $w\ge0$, $\sum_iw_i=1$.
 
     Exact, by sorting: $w = (x - \theta)_+$ with $\theta$ fixed by the largest entries (Held, Wolfe
     and Crowder 1974). Along the last axis.

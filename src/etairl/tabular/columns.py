@@ -137,8 +137,8 @@ def _least_divergence(
 def _nearest_to_zero(points: Float[np.ndarray, "dimension column"]) -> Shares:
     r"""The shares of the point of the hull nearest to 0.
 
-    With $\lambda = sx$, $x$ in the simplex, $\lVert P\lambda\rVert^2 + (s-1)^2$ is least at the same
-    $x$ for every $s > 0$: non-negative least squares, normalised afterwards, is exact.
+    With $\lambda = sx$, $x$ in the simplex, $\lVert P\lambda\rVert^2 + (s-1)^2$ is least at the
+    same $x$ for every $s > 0$: non-negative least squares, normalised afterwards, is exact.
     """
     scale = max(float(np.abs(points).max()), 1e-300)
     system = np.vstack([points / scale, np.ones(points.shape[1])])

@@ -38,7 +38,7 @@ class Critics(NamedTuple):
 
 
 def criterion(mdp: MDP, policy: Policy, eta: Eta, regulariser: Regulariser = NONE) -> float:
-    r"""$J_{\eta,\Omega}(\pi) = \langle\mu_\pi, c\rangle - \sum_s\mu_\pi(s)\Omega(\pi(\cdot\mid s))$."""
+    r"""The criterion $J_{\eta,\Omega}(\pi)$ of the module, by the exact measure $\mu_\pi$."""
     measure = mu(mdp, policy, eta)
     return float((measure.values * mdp.c).sum() - measure.states @ regulariser.value(policy))
 
@@ -74,7 +74,7 @@ def gradient(mdp: MDP, policy: Policy, eta: Eta, regulariser: Regulariser = NONE
 
 
 def logit_gradient(mdp: MDP, policy: Policy, eta: Eta, regulariser: Regulariser = NONE) -> Pairs:
-    r"""Gradient in the logits of a softmax policy: $\pi(a\mid s)\,[G(s,a) - \mathbb{E}_\pi G(s)]$."""
+    r"""Gradient in the logits of a softmax policy: $\pi(a\mid s)\,[G(s,a)-\mathbb{E}_\pi G(s)]$."""
     direct = gradient(mdp, policy, eta, regulariser)
     return policy * (direct - (policy * direct).sum(axis=1, keepdims=True))
 

@@ -1,6 +1,7 @@
 r"""Episodes of a finite MDP, and the measures that they estimate."""
 
 import numpy as np
+import scipy.sparse as sp
 from jaxtyping import Float, Int
 
 from etairl.eta import Eta
@@ -54,18 +55,17 @@ def empirical_mu(episodes: Trajectories, mdp: MDP, eta: Eta) -> Measure:
     padded = np.zeros(max(longest, len(weights)))
     padded[: len(weights)] = weights
     time = np.arange(episodes.steps) - np.repeat(episodes.offsets[:-1], episodes.lengths)
-    flat = np.bincount(
-        states * mdp.actions + actions, weights=padded[time], minlength=mdp.c.size
-    )
+    flat = np.bincount(states * mdp.actions + actions, weights=padded[time], minlength=mdp.c.size)
     beyond = float(padded[int(episodes.lengths.min()) :].sum()) + rest
     return Measure(flat.reshape(mdp.c.shape) / len(episodes), beyond)
 
 
 def _next_states(mdp: MDP, states: np.ndarray, actions: np.ndarray, u: np.ndarray) -> np.ndarray:
-    if not mdp.sparse:
-        return _first_above(np.cumsum(np.asarray(mdp.P)[states, actions], axis=1), u)
-    rows = mdp.P[states * mdp.actions + actions]
-    return _first_above(np.cumsum(rows.toarray(), axis=1), u)
+    if mdp.sparse:
+        laws = sp.csr_array(mdp.rows[states * mdp.actions + actions]).toarray()
+    else:
+        laws = mdp.kernel[states, actions]
+    return _first_above(np.cumsum(laws, axis=1), u)
 
 
 def _first_above(cumulative: Float[np.ndarray, "rows n"], u: Float[np.ndarray, " draws"]):

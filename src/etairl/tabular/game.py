@@ -4,15 +4,15 @@ $$L(\mu, c) = \langle\mu-\mu_E, c\rangle - \psi(c)$$
 
 The learner minimises, the cost player maximises. The *primal* of an occupancy is $\max_cL$, in
 closed form for every $\psi$ here; the *dual* of a cost is $\min_\mu L$ over a convex set of
-occupancies, by dynamic programming. Their difference is a proof of how far both are from the saddle
-point. On $\mathcal{D}$ itself, for a plain geometric $\eta$, no saddle point need exist: the paper's
+occupancies, by dynamic programming. Their difference proves how far both are from the saddle
+point. On $\mathcal{D}$ itself, for a plain geometric $\eta$, no saddle point need exist:
 Proposition `PR:equivalent` fails there. The sets to choose from are $\mathrm{conv}(\mathcal{D})
 \subset \mathcal{M}_{\text{time}} \subset \mathcal{M}_{\text{phase}}$, named by what the learner may
 use: `stationary` policies, drawn at random at the start; the `time`; the `phase`.
 """
 
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -29,6 +29,7 @@ Within = Literal["stationary", "time", "phase"]
 Features = Float[np.ndarray, "state action feature"]
 
 
+@runtime_checkable
 class CostFamily(Protocol):
     r"""Where costs come from: $\psi$ with its exact maximum."""
 

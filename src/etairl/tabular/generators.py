@@ -165,7 +165,5 @@ def all_deterministic(mdp: MDP) -> list[Policy]:
     count = mdp.actions**mdp.states
     if count > 10_000:
         raise InputError(f"there are {count:,} deterministic policies, more than 10,000")
-    choices = np.stack(
-        np.unravel_index(np.arange(count), (mdp.actions,) * mdp.states), axis=-1
-    )
+    choices = np.stack(np.unravel_index(np.arange(count), (mdp.actions,) * mdp.states), axis=-1)
     return [deterministic(row, mdp.actions) for row in choices]

@@ -49,8 +49,7 @@ def max_margin(
 ) -> Saddle:
     r"""The cost that tells the expert best from every other behaviour.
 
-    $\max_{\lVert w\rVert\le1}\min_\mu w\cdot(\langle\mu,f\rangle-\langle\mu_E,f\rangle)$: the margin
-    is `dual`, the cost `cost`. It is the other side of `emma`, and column generation is Abbeel and
+    $\max_{\lVert w\rVert\le1}\min_\mu w\cdot(\langle\mu,f\rangle-\langle\mu_E,f\rangle)$: its value is `dual`, its cost `cost`. It is the other side of `emma`, and column generation is Abbeel and
     Ng's algorithm: add the best response as a constraint, maximise the margin again.
     """
     return emma(mdp, eta, expert, features, within)
@@ -168,10 +167,8 @@ def imitate(
     settings = MirrorSettings() if settings is None else settings
     costs, policy = GANCosts(), np.full(mdp.c.shape, 1.0 / mdp.actions)
     for _ in range(settings.steps):
-        if weights is None:
-            own = mu(mdp, policy, eta).values
-        else:
-            own = weighted(mdp, policy, weights)
+        seen = None if weights is None else weighted(mdp, policy, weights)
+        own = mu(mdp, policy, eta).values if seen is None else seen
         world = mdp.with_cost(costs.maximum(own, expert)[1])
         if settings.matched:
             direct = gradient(world, policy, eta, settings.regulariser)

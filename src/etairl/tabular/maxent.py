@@ -4,11 +4,12 @@ $$\max_w\min_\pi\; w\cdot\big(\langle\mu_\pi,f\rangle-\langle\mu_E,f\rangle\big)
 \mathbb{E}\sum_nw_n\,\Omega(\pi(\cdot\mid s_n))$$
 
 The inner minimum is exact: soft policy iteration where the time weights are geometric (at
-$\eta=\delta_0$, maximum *causal* entropy IRL of Ziebart 2010), soft backward induction over policies
-that know the time elsewhere. The outer problem is concave and smooth: projected gradient steps of
+$\eta=\delta_0$, maximum *causal* entropy IRL of Ziebart 2010), soft backward induction over
+policies that know the time elsewhere. The outer problem is concave and smooth: projected gradient steps of
 Barzilai and Borwein, until the gap is proven small.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -55,9 +56,7 @@ class _Answer(NamedTuple):
     difference: np.ndarray
 
 
-def soft_response(
-    mdp: MDP, eta: Eta, regulariser: Regulariser
-) -> tuple[float, np.ndarray, Pairs]:
+def soft_response(mdp: MDP, eta: Eta, regulariser: Regulariser) -> tuple[float, np.ndarray, Pairs]:
     r"""$\min_\pi J_{\eta,\Omega}(\pi)$, its policy and its occupancy, exactly.
 
     Over stationary policies where the weights are geometric, else over policies that know the time.
@@ -98,7 +97,9 @@ def max_entropy(
     def answer(w: Vector) -> _Answer:
         value, policy, occupancy = soft_response(mdp.with_cost(features @ w), eta, regulariser)
         difference = np.einsum("saf,sa->f", features, occupancy - expert)
-        return _Answer(value - float((expert * (features @ w)).sum()), policy, occupancy, difference)
+        return _Answer(
+            value - float((expert * (features @ w)).sum()), policy, occupancy, difference
+        )
 
     def left(w: Vector, found: _Answer) -> float:
         if weights is None:
@@ -118,7 +119,13 @@ def max_entropy(
     )
 
 
-def _step(w, found, step, answer, weights):  # noqa: ANN001, ANN202
+def _step(
+    w: Vector,
+    found: _Answer,
+    step: float,
+    answer: Callable[[Vector], _Answer],
+    weights: WeightSet | None,
+) -> tuple[Vector, _Answer, float]:
     while True:
         target = w + step * found.difference
         target = target if weights is None else weights.project(target)

@@ -63,6 +63,20 @@ class MDP:
         return sp.issparse(self.P)
 
     @property
+    def kernel(self) -> Float[np.ndarray, "state action state"]:
+        """The dense kernel, [state, action, next state]."""
+        if isinstance(self.P, np.ndarray):
+            return self.P
+        return self.P.toarray().reshape(self.states, self.actions, self.states)
+
+    @property
+    def rows(self) -> sp.csr_array:
+        """The sparse kernel, one row per state and action."""
+        if isinstance(self.P, np.ndarray):
+            return sp.csr_array(self.P.reshape(-1, self.states))
+        return self.P
+
+    @property
     def cost_span(self) -> float:
         """Largest cost minus smallest cost."""
         return float(self.c.max() - self.c.min())
@@ -79,18 +93,18 @@ class MDP:
         r"""$\mathbb{E}[v(s') \mid s, a]$."""
         if self.sparse:
             return (self.P @ v).reshape(self.c.shape)
-        return np.asarray(self.P) @ v
+        return self.kernel @ v
 
     def inflow(self, x: Pairs) -> States:
         r"""$\sum_{s,a} x(s,a) P(s' \mid s,a)$: where a measure on pairs goes in one step."""
         if self.sparse:
             return x.reshape(-1) @ self.P
-        return np.einsum("sa,san->n", x, self.P)
+        return np.einsum("sa,san->n", x, self.kernel)
 
     def under(self, policy: Policy) -> Any:
         r"""$P_\pi(s' \mid s) = \sum_a \pi(a \mid s) P(s' \mid s, a)$, dense or sparse as P is."""
         if not self.sparse:
-            return np.einsum("sa,san->sn", policy, self.P)
+            return np.einsum("sa,san->sn", policy, self.kernel)
         rows, columns = np.repeat(np.arange(self.states), self.actions), np.arange(policy.size)
         mix = sp.csr_array((policy.reshape(-1), (rows, columns)), (self.states, policy.size))
         return mix @ self.P
@@ -100,7 +114,7 @@ class MDP:
         if self.sparse:
             step = sp.csr_array(self.under(np.full(self.c.shape, 1.0 / self.actions)))
         else:
-            step = sp.csr_array(np.asarray(self.P).max(axis=1))
+            step = sp.csr_array(self.kernel.max(axis=1))
         # One more node leads to every possible first state.
         edges = sp.block_array([[step, None], [sp.csr_array(self.p0[None]), sp.csr_array((1, 1))]])
         found = breadth_first_order(edges.tocsr(), self.states, return_predecessors=False)
@@ -152,19 +166,14 @@ def product_mdp(worlds: list[MDP], law: Float[np.ndarray, " task"] | None = None
             )
     law = np.full(len(worlds), 1.0 / len(worlds)) if law is None else np.asarray(law, np.float64)
     _check_rows("law", law[None], lambda row: "")
-    kernel = sp.block_diag([_flat(world) for world in worlds], format="csr")
+    kernel = sp.csr_array(sp.block_diag([world.rows for world in worlds]))
+    pairs = (len(worlds) * first.states, first.actions, len(worlds) * first.states)
     return MDP(
-        P=kernel if first.sparse else kernel.toarray().reshape(-1, first.actions, kernel.shape[1]),
+        P=kernel if first.sparse else kernel.toarray().reshape(pairs),
         c=np.concatenate([world.c for world in worlds]),
         p0=np.concatenate([f * w.p0 for f, w in zip(law, worlds, strict=True)]),
         gamma=first.gamma,
     )
-
-
-def _flat(mdp: MDP) -> sp.csr_array:
-    if mdp.sparse:
-        return sp.csr_array(mdp.P)
-    return sp.csr_array(np.asarray(mdp.P).reshape(-1, mdp.states))
 
 
 def _read_only(name: str, array: Any) -> np.ndarray:

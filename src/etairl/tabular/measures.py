@@ -37,7 +37,7 @@ class Measure(NamedTuple):
 
 
 def rho(mdp: MDP, policy: Policy) -> Measure:
-    r"""Occupancy $\rho_\pi = \sum_n\gamma^n\,\mathbb{P}_\pi(s_n, a_n)$, with mass $1/(1-\gamma)$."""
+    r"""Occupancy $\rho_\pi = \sum_n\gamma^n\,\mathbb{P}_\pi(s_n, a_n)$; its mass is $1/(1-\gamma)$."""
     policy = check_policy(mdp, policy)
     states, error = solve(mdp.under(policy), mdp.p0, mdp.gamma, transpose=True)
     return Measure(states[:, None] * policy, error)
@@ -94,9 +94,7 @@ def weighted(mdp: MDP, policy: Policy, weights: Weights) -> Pairs:
     return total[:, None] * policy
 
 
-def mu_in_time(
-    mdp: MDP, policies: Float[np.ndarray, "time state action"], eta: Eta
-) -> Measure:
+def mu_in_time(mdp: MDP, policies: Float[np.ndarray, "time state action"], eta: Eta) -> Measure:
     r"""$\mu$ of a policy that knows the time; after its last step it goes on as in that step."""
     weights, error = truncated_weights(eta, mdp.gamma)
     for number in {0, len(policies) - 1}:

@@ -74,7 +74,7 @@ def flow_polytope(mdp: MDP, eta: Eta) -> Flow:
     """
     pairs = mdp.c.size
     outflow = sp.kron(sp.eye_array(mdp.states), np.ones((1, mdp.actions)))
-    kernel = sp.csr_array(mdp.P if mdp.sparse else np.asarray(mdp.P).reshape(pairs, -1)).T
+    kernel = mdp.rows.T
     if (beta := geometric_weights(eta, mdp.gamma)) is not None:
         start = (1.0 - beta) / (1.0 - mdp.gamma) * mdp.p0
         return Flow(sp.csr_array(outflow - beta * kernel), start, pairs)

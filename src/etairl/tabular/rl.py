@@ -72,32 +72,46 @@ def descend(
 ) -> Descent:
     r"""Mirror or projected descent on $J_{\eta,\Omega}$ over stationary policies, from `start`.
 
-    Mirror: $\pi \propto \pi\,e^{-\tau G/\mu}$; projected: $\pi = \Pi_\Delta(\pi - \tau G/\mu)$, with
-    the exact gradient $G$ divided by the occupancy of the state. The step $\tau$ doubles after a
-    success and halves until the criterion falls and does not rise again too steeply. $J_\eta$ is not convex: the end is a stationary
-    point.
+    Mirror: $\pi\propto\pi\,e^{-\tau G/\mu}$; projected: $\pi=\Pi_\Delta(\pi-\tau G/\mu)$, with the
+    exact gradient $G$ divided by the occupancy of the state. The step $\tau$ doubles after a success
+    and halves until the criterion falls. $J_\eta$ is not convex: the end is a stationary point.
     """
-    policy = check_policy(mdp, start)
-    value, direct = criterion(mdp, policy, eta, regulariser), gradient(mdp, policy, eta, regulariser)
-    step, slope, iteration = 1.0, np.inf, 0
-    for iteration in range(1, most + 1):
-        slope = float((policy * direct).sum() - direct.min(axis=1).sum())
-        if slope <= tolerance:
+    here = _look(mdp, eta, regulariser, check_policy(mdp, start))
+    step, slope = 1.0, np.inf
+    for taken in range(most + 1):
+        slope = float((here.policy * here.direct).sum() - here.direct.min(axis=1).sum())
+        if slope <= tolerance or taken == most:
             break
-        visited = np.maximum(mu(mdp, policy, eta).states, 1e-12)[:, None]
+        visited = np.maximum(mu(mdp, here.policy, eta).states, 1e-12)[:, None]
         while step > 1e-12:
-            trial = _moved(policy, step * direct / visited, method)
-            found = criterion(mdp, trial, eta, regulariser)
-            ahead = gradient(mdp, trial, eta, regulariser)
-            # Near the optimum the criterion moves by less than its rounding: ask the slopes.
-            before, after = (float((g * (trial - policy)).sum()) for g in (direct, ahead))
-            if found <= value + 1e-14 * abs(value) and after <= -0.4 * before:
+            moved = _moved(here.policy, step * here.direct / visited, method)
+            ahead = _look(mdp, eta, regulariser, moved)
+            if _falls(here, ahead):
                 break
             step *= 0.5
         else:
             break
-        policy, value, direct, step = trial, found, ahead, min(2.0 * step, 1e6)
-    return Descent(policy, value, slope, iteration)
+        here, step = ahead, min(2.0 * step, 1e6)
+    return Descent(here.policy, here.value, slope, taken)
+
+
+class _Place(NamedTuple):
+    policy: np.ndarray
+    value: float
+    direct: np.ndarray
+
+
+def _look(mdp: MDP, eta: Eta, regulariser: Regulariser, policy: Policy) -> _Place:
+    value = criterion(mdp, policy, eta, regulariser)
+    return _Place(policy, value, gradient(mdp, policy, eta, regulariser))
+
+
+def _falls(here: _Place, ahead: _Place) -> bool:
+    # Near the optimum the criterion moves by less than its rounding, so the slopes decide too:
+    # the approximate condition of Hager and Zhang (2005).
+    move = ahead.policy - here.policy
+    before, after = float((here.direct * move).sum()), float((ahead.direct * move).sum())
+    return ahead.value <= here.value + 1e-14 * abs(here.value) and after <= -0.4 * before
 
 
 def best_stationary(
@@ -129,7 +143,9 @@ def best_stationary(
 def time_optimal(
     mdp: MDP, eta: Eta, regulariser: Regulariser = NONE, tolerance: float = 1e-12
 ) -> TimeOptimum:
-    r"""Backward induction: $V_n = \min_\pi w_n(\langle\pi, c\rangle-\Omega(\pi)) + \mathbb{E}V_{n+1}$.
+    r"""The best policy that knows the time, by backward induction.
+
+    $$V_n = \min_\pi w_n(\langle\pi, c\rangle-\Omega(\pi)) + \mathbb{E}V_{n+1}$$
 
     Exact over all policies that see the state and the time, but for the weights beyond the horizon:
     each state there counts as the cheapest, which makes the value low by at most `error`.
