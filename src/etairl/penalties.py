@@ -85,6 +85,20 @@ class Simplex:
         return project_simplex(weights)
 
 
+def surrogate_step(
+    weights: Weights, difference: Weights, target: Any, rate: float, allowed: WeightSet | None
+) -> Weights:
+    r"""One step on the quadratic loss $(w\cdot\Delta - \max)^2$ of Appendix B, then projection.
+
+    With brackets in WIEM's target, where the paper lacks them, and with *means* in $\Delta$, where
+    it has sums. It finds the maximiser slowly on a ball, and not at all without projection
+    (errata (h)); `WeightSet.maximum` is the closed form.
+    """
+    xp = weights.__array_namespace__()
+    moved = weights - 2.0 * rate * (xp.sum(weights * difference) - target) * difference
+    return moved if allowed is None else allowed.project(moved)
+
+
 @dataclass(frozen=True)
 class GAN:
     r"""$\psi_{GAN}(c) = \langle\mu_E, g(c)\rangle$, $g(x) = -x - \log(1-e^x)$, for costs $c < 0$.

@@ -13,10 +13,12 @@ class Config:
     """Measure speed, as ratios within one run. Exit code 1 if a ratio is beyond its limit."""
 
     what: Annotated[
-        tyro.conf.Positional[Literal["all", "sampling", "solver"]], tyro.conf.arg(metavar="WHAT")
+        tyro.conf.Positional[Literal["all", "sampling", "solver", "tabular"]],
+        tyro.conf.arg(metavar="WHAT"),
     ] = "all"
     """sampling: index draws beside a plain uniform draw, MMD² beside its matrix products;
-    solver: gradient updates, and rollouts beside the bare simulator"""
+    solver: gradient updates, and rollouts beside the bare simulator;
+    tabular: exact measures of sparse MDPs, seconds and memory by non-zeros"""
     json: bool = False
     """print JSON"""
 
@@ -26,7 +28,7 @@ def run(arguments: list[str]) -> int:
     config = parse(Config, arguments, "bench")
     found: dict[str, Any] = {}
     good = True
-    for name, bench in (("sampling", _sampling), ("solver", _solver)):
+    for name, bench in (("sampling", _sampling), ("solver", _solver), ("tabular", _tabular)):
         if config.what in (name, "all"):
             result, ok = bench(quiet=config.json)
             found |= result
@@ -92,3 +94,25 @@ def _solver(quiet: bool) -> tuple[dict[str, Any], bool]:
             size = "×".join(map(str, update.hidden))
             out().print(f"update, {size}, batch {update.batch}: {update.milliseconds:.2f} ms")
     return {"rollouts": rollouts, "updates": updates}, all(r.ok for r in rollouts)
+
+
+def _tabular(quiet: bool) -> tuple[dict[str, Any], bool]:
+    from etairl.bench.tabular import MEBIBYTES, SECONDS, SIZES, bench_mu
+
+    found = list(track(bench_mu(), "timing exact measures", total=len(SIZES)))
+    if not quiet:
+        columns = ("states × 10 actions", "non-zeros", "seconds", "ns/non-zero", "MiB", "error")
+        rows = [
+            (
+                f"{exact.states:,}" + ("" if exact.ok else " !"),
+                f"{exact.nonzeros:,}",
+                f"{exact.seconds:.4f}",
+                f"{exact.nanoseconds_per_nonzero:.0f}",
+                f"{exact.mebibytes:.1f}",
+                f"{exact.error:.0e}",
+            )
+            for exact in found
+        ]
+        table(columns, rows)
+        out().print(f"limit of the first row: {SECONDS:g} s and {MEBIBYTES:g} MiB")
+    return {"exact": found}, all(exact.ok for exact in found)

@@ -49,7 +49,8 @@ def max_margin(
 ) -> Saddle:
     r"""The cost that tells the expert best from every other behaviour.
 
-    $\max_{\lVert w\rVert\le1}\min_\mu w\cdot(\langle\mu,f\rangle-\langle\mu_E,f\rangle)$: its value is `dual`, its cost `cost`. It is the other side of `emma`, and column generation is Abbeel and
+    $\max_{\lVert w\rVert\le1}\min_\mu w\cdot(\langle\mu,f\rangle-\langle\mu_E,f\rangle)$; its value
+    is `dual`, its cost `cost`. It is the other side of `emma`, and column generation is Abbeel and
     Ng's algorithm: add the best response as a constraint, maximise the margin again.
     """
     return emma(mdp, eta, expert, features, within)

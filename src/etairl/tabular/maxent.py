@@ -5,8 +5,8 @@ $$\max_w\min_\pi\; w\cdot\big(\langle\mu_\pi,f\rangle-\langle\mu_E,f\rangle\big)
 
 The inner minimum is exact: soft policy iteration where the time weights are geometric (at
 $\eta=\delta_0$, maximum *causal* entropy IRL of Ziebart 2010), soft backward induction over
-policies that know the time elsewhere. The outer problem is concave and smooth: projected gradient steps of
-Barzilai and Borwein, until the gap is proven small.
+policies that know the time elsewhere. The outer problem is concave and smooth: projected gradient
+steps of Barzilai and Borwein, until the gap is proven small.
 """
 
 from collections.abc import Callable

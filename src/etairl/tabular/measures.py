@@ -37,7 +37,7 @@ class Measure(NamedTuple):
 
 
 def rho(mdp: MDP, policy: Policy) -> Measure:
-    r"""Occupancy $\rho_\pi = \sum_n\gamma^n\,\mathbb{P}_\pi(s_n, a_n)$; its mass is $1/(1-\gamma)$."""
+    r"""Occupancy $\rho_\pi = \sum_n\gamma^n\,\mathbb{P}_\pi(s_n, a_n)$. Mass $1/(1-\gamma)$."""
     policy = check_policy(mdp, policy)
     states, error = solve(mdp.under(policy), mdp.p0, mdp.gamma, transpose=True)
     return Measure(states[:, None] * policy, error)

@@ -73,11 +73,12 @@ def descend(
     r"""Mirror or projected descent on $J_{\eta,\Omega}$ over stationary policies, from `start`.
 
     Mirror: $\pi\propto\pi\,e^{-\tau G/\mu}$; projected: $\pi=\Pi_\Delta(\pi-\tau G/\mu)$, with the
-    exact gradient $G$ divided by the occupancy of the state. The step $\tau$ doubles after a success
-    and halves until the criterion falls. $J_\eta$ is not convex: the end is a stationary point.
+    exact gradient $G$ divided by the occupancy of the state. The step $\tau$ doubles after a
+    success and halves until the criterion falls. $J_\eta$ is not convex: the end is a
+    stationary point.
     """
     here = _look(mdp, eta, regulariser, check_policy(mdp, start))
-    step, slope = 1.0, np.inf
+    step, slope, taken = 1.0, np.inf, 0
     for taken in range(most + 1):
         slope = float((here.policy * here.direct).sum() - here.direct.min(axis=1).sum())
         if slope <= tolerance or taken == most:
