@@ -18,7 +18,7 @@ from etairl.eta import Eta
 from etairl.regularisers import Regulariser
 from etairl.tabular.linear import solve
 from etairl.tabular.mdp import MDP, Pairs, Policy, States, check_policy
-from etairl.tabular.measures import future, geometric_parameter, mu, truncated_weights
+from etairl.tabular.measures import geometric_parameter, mu, truncated_weights
 from etairl.tabular.operators import NONE, evaluate
 
 
@@ -52,6 +52,29 @@ def critics(mdp: MDP, policy: Policy, kappa: float, regulariser: Regulariser = N
     return Critics(q, v, (1.0 - kappa) * q + kappa * mdp.expect(u_bar), u_bar)
 
 
+class Expansion(NamedTuple):
+    """The criterion to first order around a policy."""
+
+    value: float
+    direct: Float[np.ndarray, "state action"]
+    r"""$\partial J/\partial\pi(a\mid s)$, every entry a variable of its own"""
+    visited: Float[np.ndarray, " state"]
+    r"""$\mu_\pi(s)$"""
+
+
+def expand(mdp: MDP, policy: Policy, eta: Eta, regulariser: Regulariser = NONE) -> Expansion:
+    r"""Value and gradient of $J_{\eta,\Omega}$ at once; see `gradient`."""
+    policy = check_policy(mdp, policy)
+    kappa = geometric_parameter(eta)
+    if kappa is None:
+        return _expand_in_time(mdp, policy, eta, regulariser)
+    found, step = critics(mdp, policy, kappa, regulariser), mdp.under(policy)
+    ahead, _ = solve(step, (1.0 - kappa) * mdp.p0, kappa, transpose=True)
+    visited, _ = solve(step, ahead, mdp.gamma, transpose=True)
+    direct = (visited - ahead)[:, None] * found.q + (ahead / (1.0 - kappa))[:, None] * found.u
+    return Expansion(float(mdp.p0 @ found.u_bar), direct, visited)
+
+
 def gradient(mdp: MDP, policy: Policy, eta: Eta, regulariser: Regulariser = NONE) -> Pairs:
     r"""$\partial J_{\eta,\Omega}/\partial\pi(a\mid s)$, every entry a variable of its own.
 
@@ -63,14 +86,7 @@ def gradient(mdp: MDP, policy: Policy, eta: Eta, regulariser: Regulariser = NONE
     policies only the part that sums to 0 over actions matters. With entropy the policy must be
     positive where the gradient is used.
     """
-    policy = check_policy(mdp, policy)
-    kappa = geometric_parameter(eta)
-    if kappa is None:
-        return _gradient_in_time(mdp, policy, eta, regulariser)
-    found = critics(mdp, policy, kappa, regulariser)
-    ahead = future(mdp, policy, eta).states
-    now = mu(mdp, policy, eta).states - ahead
-    return now[:, None] * found.q + (ahead / (1.0 - kappa))[:, None] * found.u
+    return expand(mdp, policy, eta, regulariser).direct
 
 
 def logit_gradient(mdp: MDP, policy: Policy, eta: Eta, regulariser: Regulariser = NONE) -> Pairs:
@@ -88,9 +104,7 @@ def visits(mdp: MDP, policy: Policy, horizon: int) -> Float[np.ndarray, "{horizo
     return states
 
 
-def _gradient_in_time(
-    mdp: MDP, policy: Policy, eta: Eta, regulariser: Regulariser
-) -> Float[np.ndarray, "state action"]:
+def _expand_in_time(mdp: MDP, policy: Policy, eta: Eta, regulariser: Regulariser) -> Expansion:
     weights, _ = truncated_weights(eta, mdp.gamma)
     horizon = len(weights)
     law = np.exp(eta.log_pmf(horizon))
@@ -104,4 +118,4 @@ def _gradient_in_time(
         u = law[t] * q + mdp.expect(u_bar)
         total += reached[t][:, None] * (mdp.gamma * before * q + u)
         u_bar = law[t] * v + step @ u_bar
-    return total
+    return Expansion(float(mdp.p0 @ u_bar), total, weights @ reached)

@@ -18,9 +18,9 @@ from jaxtyping import Float
 from etairl.eta import Eta
 from etairl.regularisers import Regulariser
 from etairl.simplex import project_simplex
-from etairl.tabular.criterion import criterion, gradient
+from etairl.tabular.criterion import Expansion, criterion, expand
 from etairl.tabular.mdp import MDP, Policy, check_policy
-from etairl.tabular.measures import geometric_weights, mu, truncated_weights
+from etairl.tabular.measures import geometric_weights, truncated_weights
 from etairl.tabular.operators import NONE, policy_iteration
 
 Method = Literal["mirror", "projected"]
@@ -68,7 +68,7 @@ def descend(
     regulariser: Regulariser = NONE,
     method: Method = "mirror",
     tolerance: float = 1e-9,
-    most: int = 5000,
+    most: int = 1000,
 ) -> Descent:
     r"""Mirror or projected descent on $J_{\eta,\Omega}$ over stationary policies, from `start`.
 
@@ -77,40 +77,31 @@ def descend(
     success and halves until the criterion falls. $J_\eta$ is not convex: the end is a
     stationary point.
     """
-    here = _look(mdp, eta, regulariser, check_policy(mdp, start))
-    step, slope, taken = 1.0, np.inf, 0
+    policy = check_policy(mdp, start)
+    here = expand(mdp, policy, eta, regulariser)
+    step, slope, taken, idle = 1.0, np.inf, 0, 0
     for taken in range(most + 1):
-        slope = float((here.policy * here.direct).sum() - here.direct.min(axis=1).sum())
-        if slope <= tolerance or taken == most:
+        slope = float((policy * here.direct).sum() - here.direct.min(axis=1).sum())
+        if slope <= tolerance or taken == most or idle == 10:
             break
-        visited = np.maximum(mu(mdp, here.policy, eta).states, 1e-12)[:, None]
+        direction = here.direct / np.maximum(here.visited, 1e-12)[:, None]
         while step > 1e-12:
-            moved = _moved(here.policy, step * here.direct / visited, method)
-            ahead = _look(mdp, eta, regulariser, moved)
-            if _falls(here, ahead):
+            moved = _moved(policy, step * direction, method)
+            ahead = expand(mdp, moved, eta, regulariser)
+            if _falls(here, ahead, moved - policy):
                 break
             step *= 0.5
         else:
             break
-        here, step = ahead, min(2.0 * step, 1e6)
-    return Descent(here.policy, here.value, slope, taken)
+        # Ten steps without a gain that rounding could show are enough.
+        idle = idle + 1 if here.value - ahead.value <= 1e-14 * abs(here.value) else 0
+        policy, here, step = moved, ahead, min(2.0 * step, 1e6)
+    return Descent(policy, here.value, slope, taken)
 
 
-class _Place(NamedTuple):
-    policy: np.ndarray
-    value: float
-    direct: np.ndarray
-
-
-def _look(mdp: MDP, eta: Eta, regulariser: Regulariser, policy: Policy) -> _Place:
-    value = criterion(mdp, policy, eta, regulariser)
-    return _Place(policy, value, gradient(mdp, policy, eta, regulariser))
-
-
-def _falls(here: _Place, ahead: _Place) -> bool:
+def _falls(here: Expansion, ahead: Expansion, move: Policy) -> bool:
     # Near the optimum the criterion moves by less than its rounding, so the slopes decide too:
     # the approximate condition of Hager and Zhang (2005).
-    move = ahead.policy - here.policy
     before, after = float((here.direct * move).sum()), float((ahead.direct * move).sum())
     return ahead.value <= here.value + 1e-14 * abs(here.value) and after <= -0.4 * before
 
