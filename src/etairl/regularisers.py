@@ -86,7 +86,7 @@ class Entropy:
 
     def gradient(self, policy: Rows) -> Rows:
         """See `Regulariser`."""
-        return -self.weight * (_log(policy.__array_namespace__(), policy) + 1.0)
+        return -self.weight * (_steep_log(policy.__array_namespace__(), policy) + 1.0)
 
     def softmin(self, q: Rows) -> Values:
         """See `Regulariser`."""
@@ -158,7 +158,7 @@ class KullbackLeibler:
     def gradient(self, policy: Rows) -> Rows:
         """See `Regulariser`."""
         xp = policy.__array_namespace__()
-        return -self.weight * (_log(xp, policy) - xp.log(self.reference) + 1.0)
+        return -self.weight * (_steep_log(xp, policy) - xp.log(self.reference) + 1.0)
 
     def softmin(self, q: Rows) -> Values:
         """See `Regulariser`."""
@@ -180,6 +180,11 @@ def _soft(xp: Any, q: Rows, weight: float, reference: Any) -> tuple[Values, Rows
 def _log(xp: Any, policy: Rows) -> Rows:
     """Logarithm with log 0 = 0, for products in which 0 log 0 = 0."""
     return xp.log(xp.where(policy > 0.0, policy, 1.0))
+
+
+def _steep_log(xp: Any, policy: Rows) -> Rows:
+    """Logarithm that is very negative at 0, as a slope there must be, yet finite."""
+    return xp.log(xp.clip(policy, xp.finfo(policy.dtype).smallest_normal, None))
 
 
 def _check_weight(name: str, weight: float) -> None:

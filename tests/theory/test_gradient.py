@@ -46,9 +46,7 @@ REGULARISERS = {
 @pytest.mark.parametrize("eta", [Geometric(0.6), Poisson(3.0), Dirac(2)], ids=str)
 def test_gradient_matches_finite_differences(eta, regulariser):
     _, mdp, policy = world(0)
-    numeric = differences_of(
-        lambda other: criterion(mdp, other, eta, regulariser), np.log(policy)
-    )
+    numeric = differences_of(lambda other: criterion(mdp, other, eta, regulariser), np.log(policy))
     exact = logit_gradient(mdp, policy, eta, regulariser)
     assert np.abs(exact - numeric).max() < 2e-8
 

@@ -272,7 +272,9 @@ def test_regularised_versions_fail_too(reading, alpha, p_soft, p, gap):
 def test_regularised_versions_hold_for_the_dirac(reading, alpha):
     best, value = least(reading, alpha, Dirac(0))
     assert best == pytest.approx(soft_stay(alpha), abs=1e-6)
-    assert regularised(reading, alpha, soft_stay(alpha), Dirac(0)) == pytest.approx(value, abs=1e-12)
+    assert regularised(reading, alpha, soft_stay(alpha), Dirac(0)) == pytest.approx(
+        value, abs=1e-12
+    )
 
 
 def test_one_undiscounted_entropy_fails_even_for_the_dirac():

@@ -101,7 +101,8 @@ def policy_iteration(
         gap = float(np.abs(v - apply_optimal(mdp, v, regulariser)).max()) / (1.0 - mdp.gamma)
         policy = improve(mdp, v, regulariser)
         # Rounding may keep the last digits moving: stop where nothing gets better any more.
-        if gap <= tolerance or (gap >= best and gap <= 1e3 * tolerance):
+        rounding = 1e-13 * float(np.abs(v).max()) / (1.0 - mdp.gamma)
+        if gap <= tolerance or (gap >= best and gap <= 1e3 * tolerance + rounding):
             return Solution(v, policy, gap, iteration)
         best = min(best, gap)
     raise InputError(f"policy iteration has not reached {tolerance:g} in {most} steps")
