@@ -135,7 +135,7 @@ def test_policies_in_time():
 
 def test_unvisited_states_are_explicit():
     measure = np.array([[1.0, 3.0], [0.0, 0.0]])
-    with pytest.raises(InputError, match="state 1 has measure 0 .1 of 2 states., so its policy is"):
+    with pytest.raises(InputError, match=r"state 1 has measure 0 \(1 of 2 states\), so its policy"):
         policy_from_occupancy(measure)
     assert policy_from_occupancy(measure, "uniform").tolist() == [[0.25, 0.75], [0.5, 0.5]]
     assert np.isnan(policy_from_occupancy(measure, "nan")[1]).all()

@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 
 from etairl.eta import Dirac, Geometric, Poisson
-from etairl.measures import future, mu as sampled_mu, rho as sampled_rho
+from etairl.measures import future
+from etairl.measures import mu as sampled_mu
+from etairl.measures import rho as sampled_rho
 from etairl.tabular.episodes import empirical_mu, sample_episodes
 from etairl.tabular.generators import random_mdp, random_policy, random_sparse_mdp
-from etairl.tabular.measures import future as exact_future, mu, rho, weighted
+from etairl.tabular.measures import future as exact_future
+from etairl.tabular.measures import mu, rho, weighted
 
 EPISODES, HORIZON, DRAWS = 4000, 100, 200_000
 
@@ -58,10 +61,7 @@ def test_the_two_stage_sampler_draws_its_own_law_and_not_mu():
 @pytest.mark.parametrize("sparse", [False, True])
 def test_the_empirical_measure_estimates_mu(sparse):
     rng = np.random.default_rng(9)
-    if sparse:
-        mdp = random_sparse_mdp(rng, 6, 2, 2, 0.8)
-    else:
-        mdp = random_mdp(rng, 4, 2, 0.8)
+    mdp = random_sparse_mdp(rng, 6, 2, 2, 0.8) if sparse else random_mdp(rng, 4, 2, 0.8)
     policy, eta = random_policy(rng, mdp), Geometric(0.6)
     found = empirical_mu(sample_episodes(rng, mdp, policy, EPISODES, 80), mdp, eta)
     exact = mu(mdp, policy, eta).values

@@ -31,7 +31,9 @@ class Claim:
 
 
 def judge(
-    printed: bool, corrected: bool, otherwise: Literal["false as stated", "misprint"]
+    printed: bool | np.bool_,
+    corrected: bool | np.bool_,
+    otherwise: Literal["false as stated", "misprint"],
 ) -> Verdict:
     """True if the printed claim held, `otherwise` if not; undecided if the corrected one failed."""
     if not corrected:
