@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,9 +16,10 @@ ERRATA = (Path(__file__).parents[1] / "docs" / "errata.md").read_text()
 KEYS = ["id", "claim", "verdict", "evidence", "trials", "corrected", "corrected_evidence"]
 
 
-@pytest.mark.parametrize("letter", CHECKS)
+@pytest.mark.parametrize("letter", [letter for letter in CHECKS if letter != "o"])
 def test_every_claim_has_its_documented_verdict(letter):
-    claim = CHECKS[letter]() if letter not in "abo" else CHECKS[letter](2)
+    """With the run-time checker, so (a) and (b) on fewer MDPs and (o) below, as a user runs it."""
+    claim = CHECKS[letter]() if letter not in "ab" else CHECKS[letter](2)
     assert claim.id == letter
     assert claim.verdict == DOCUMENTED[letter]
     assert claim.trials > 0
@@ -38,6 +41,20 @@ def test_a_verdict_follows_from_both_checks():
     assert judge(False, True, "misprint") == "misprint"
     assert judge(False, True, "false as stated") == "false as stated"
     assert judge(True, False, "misprint") == "undecided"
+
+
+def test_the_command_prints_what_the_documentation_shows():
+    """As a user runs it, in a process of its own; a quarter of a minute on an idle machine."""
+    done = subprocess.run(
+        [sys.executable, "-m", "etairl", "theory"], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    page = (Path(__file__).parents[1] / "docs" / "cli.md").read_text()
+    shown = re.search(r"^\$ etairl theory\n(.*?)^```", page, re.M | re.DOTALL)[1]
+    lines = [line for line in shown.splitlines() if line != "…"]
+    assert len(lines) == 5
+    for line in lines:
+        assert line in done.stdout
 
 
 def quick(verdict):
