@@ -73,7 +73,7 @@ def test_the_printed_two_term_formula_is_true():
 
 
 def test_dropping_the_additional_term_is_wrong_by_some_percent():
-    """7 % (median) and up to 45 % in the notes; other random MDPs, the same order."""
+    """7 % (median) and up to 45 % in the errata; other random MDPs, the same order."""
     errors = []
     for seed in range(30):
         _, mdp, policy = world(seed, gamma=0.5)
@@ -163,7 +163,7 @@ def test_variance_falls_from_return_to_advantage():
         error = estimates.std(axis=0) / np.sqrt(count)
         assert (np.abs(estimates.mean(axis=0) - exact) < 5 * error + 1e-9).all(), name
         variances[name] = estimates.var(axis=0).sum()
-    # 80.9, 4.21, 0.095, 0.038 in the notes: each step helps, the first three by a lot.
+    # 80.9, 4.21, 0.095, 0.038 in the errata: each step helps, the first three by a lot.
     assert variances["return"] > 3 * variances["to go"]
     assert variances["to go"] > 3 * variances["baseline"]
     assert variances["baseline"] > 1.2 * variances["advantage"]
@@ -190,7 +190,7 @@ def test_performance_difference_on_random_mdps():
         printed.append(abs(found["printed"] / found["true"] - 1))
         classical = differences(mdp, old, random_policy(rng, mdp), 0.0)
         assert classical["printed"] == pytest.approx(classical["true"], abs=1e-12)
-    assert 0.01 < max(printed) < 0.2  # 7.7 % in the notes
+    assert 0.01 < max(printed) < 0.2  # 7.7 % in the errata
 
 
 def test_surrogate_of_the_local_form_has_the_true_gradient():

@@ -50,7 +50,7 @@ def test_with_the_published_weights(kappa):
         assert np.abs(found - expert).max() < 1e-12
         soft = MirrorSettings(rate=0.5, steps=300, regulariser=Entropy(0.05))
         off = np.abs(imitate(mdp, target, Dirac(0), soft, law) - expert).max()
-        assert 1e-4 < off < 0.1  # up to .035 in the notes
+        assert 1e-4 < off < 0.1  # up to .035 in the errata
 
 
 def test_many_tasks_are_one_mdp():

@@ -41,7 +41,7 @@ def test_a_greedy_step_can_make_everything_worse():
 
 
 def test_how_often_a_greedy_step_fails():
-    """162 of 200 in the notes; the softmin step never."""
+    """162 of 200 in the errata; the softmin step never."""
     worse, soft = 0, Entropy(1.0)
     for number in range(100):
         rng = np.random.default_rng(number)
@@ -91,4 +91,4 @@ def test_the_regularised_q_needs_gamma_and_is_no_shift_of_q():
     without_gamma = mdp.c + mdp.expect(v)
     assert np.abs((policy * without_gamma).sum(axis=1) - soft.value(policy) - v).max() > 0.1
     shifted = action_values(mdp, evaluate(mdp, policy)) - soft.value(policy)[:, None]
-    assert np.abs(q - shifted).max() > 1.0  # 2.07 on the example of the notes
+    assert np.abs(q - shifted).max() > 1.0  # 2.07 on the example of the errata

@@ -9,7 +9,7 @@ policies that know the time elsewhere. The outer problem is concave and smooth: 
 steps of Barzilai and Borwein, until the gap is proven small.
 """
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -93,45 +93,53 @@ def max_entropy(
         tolerance: of the gap, or without a set of the mismatch.
         most: steps at most.
     """
-
-    def answer(w: Vector) -> _Answer:
-        value, policy, occupancy = soft_response(mdp.with_cost(features @ w), eta, regulariser)
-        difference = np.einsum("saf,sa->f", features, occupancy - expert)
-        return _Answer(
-            value - float((expert * (features @ w)).sum()), policy, occupancy, difference
-        )
-
-    def left(w: Vector, found: _Answer) -> float:
-        if weights is None:
-            return float(np.abs(found.difference).max())
-        return float(weights.maximum(found.difference)[0]) - float(w @ found.difference)
-
+    problem = _Problem(mdp, eta, expert, features, regulariser, weights)
     w = np.zeros(features.shape[-1])
     w = w if weights is None else weights.project(w)
-    found, step = answer(w), 1.0
+    found, step = problem.answer(w), 1.0
     for iteration in range(most):
-        if left(w, found) <= tolerance:
+        if problem.left(w, found) <= tolerance:
             return _saddle(w, found, features, weights, iteration)
-        w, found, step = _step(w, found, step, answer, weights)
+        w, found, step = _step(w, found, step, problem)
     raise InputError(
-        f"after {most} steps {left(w, found):.3g} is left, not {tolerance:g}: without a set of "
-        "weights the expert's features must be those of some policy"
+        f"after {most} steps {problem.left(w, found):.3g} is left, not {tolerance:g}: without a "
+        "set of weights the expert's features must be those of some policy"
     )
 
 
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    mdp: MDP
+    eta: Eta
+    expert: Pairs
+    features: Features
+    regulariser: Regulariser
+    weights: WeightSet | None
+
+    def answer(self, w: Vector) -> _Answer:
+        cost = self.features @ w
+        found = soft_response(self.mdp.with_cost(cost), self.eta, self.regulariser)
+        value, policy, occupancy = found
+        difference = np.einsum("saf,sa->f", self.features, occupancy - self.expert)
+        return _Answer(value - float((self.expert * cost).sum()), policy, occupancy, difference)
+
+    def left(self, w: Vector, found: _Answer) -> float:
+        """The gap that is left to close; without a set of weights, the mismatch."""
+        if self.weights is None:
+            return float(np.abs(found.difference).max())
+        best, _ = self.weights.maximum(found.difference)
+        return float(best) - float(w @ found.difference)
+
+
 def _step(
-    w: Vector,
-    found: _Answer,
-    step: float,
-    answer: Callable[[Vector], _Answer],
-    weights: WeightSet | None,
+    w: Vector, found: _Answer, step: float, problem: _Problem
 ) -> tuple[Vector, _Answer, float]:
     while True:
         target = w + step * found.difference
-        target = target if weights is None else weights.project(target)
+        target = target if problem.weights is None else problem.weights.project(target)
         move = target - w
-        ahead = answer(target)
-        # Concave: as long as the slope along the move stays positive, the dual has risen.
+        ahead = problem.answer(target)
+        # Concave: a little beyond the top of the line is fine, far beyond is not.
         if ahead.difference @ move >= -0.4 * (found.difference @ move) or step < 1e-14:
             break
         step *= 0.5
