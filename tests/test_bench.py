@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from etairl.bench import sampling, solver
+from etairl.bench import sampling, solver, tabular
 
 
 def test_every_case_is_timed(monkeypatch):
@@ -30,3 +30,20 @@ def test_rollouts_and_updates_are_timed():
     found = solver.bench_rollouts("Pendulum-v1", envs=3, steps=10, rounds=1)
     assert found.ratio == pytest.approx(found.with_policy / found.fixed_actions)
     assert solver.bench_update((8,), batch=4, updates=2).milliseconds > 0
+
+
+def test_exact_measures_are_timed(monkeypatch):
+    monkeypatch.setattr(tabular, "SIZES", ((50, 3), (50, 10)))
+    found = list(tabular.bench_mu(rounds=1))
+    assert [exact.states for exact in found] == [50, 50]
+    assert found[0].nonzeros < found[1].nonzeros <= 50 * 10 * 10
+    assert all(exact.ok and exact.seconds > 0 and exact.error < 1e-10 for exact in found)
+    assert found[0].nanoseconds_per_nonzero == pytest.approx(
+        1e9 * found[0].seconds / found[0].nonzeros
+    )
+
+
+def test_a_slow_or_large_exact_measure_is_flagged(monkeypatch):
+    monkeypatch.setattr(tabular, "SIZES", ((50, 3),))
+    monkeypatch.setattr(tabular, "SECONDS", 0.0)
+    assert not next(tabular.bench_mu(rounds=1)).ok

@@ -15,6 +15,14 @@ EXPECTED = {
         "not the expert",
     ),
     "04_your_own_demonstrations.py": ("6 episodes, 810 steps", "same pairs: True"),
+    "05_the_criterion_and_its_traps.py": (
+        "poisson:2        stay 0.8000   go 0.1353",
+        "planning loses 0.3000, never more than 1.0000",
+        "best stationary    1.4375   stay with probability 0.6667",
+        "knows the time     1.3750",
+        "knows the phase    1.0000",
+    ),
+    "06_exact_inverse_rl.py": ("LPAL, phase aware", "MEGAN as it is run: policy off by"),
     "07_imitate_pendulum.py": ("before: cycle 1", "after: cycles 16 to 20", "expert  "),
 }
 
@@ -57,6 +65,19 @@ def test_the_figure_goes_where_it_is_asked_to(tmp_path: Path):
     done = run("01_weightings.py", tmp_path, "figure.png")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_figures_of_the_criterion_are_those_of_the_documentation(tmp_path: Path):
+    """Drawn again, they show the same; pixels may differ between versions of the font renderer."""
+    from matplotlib.image import imread
+
+    done = run("05_the_criterion_and_its_traps.py", tmp_path, "drawn")
+    assert done.returncode == 0, done.stderr
+    for name in ("stay-or-go", "occupancy-curve", "duality-gap"):
+        again = imread(tmp_path / "drawn" / f"{name}.png")
+        stored = imread(EXAMPLES.parent / "docs" / "figures" / f"{name}.png")
+        assert again.shape == stored.shape
+        assert abs(again - stored).mean() < 0.01, name
 
 
 @pytest.mark.parametrize("name", EXPECTED)

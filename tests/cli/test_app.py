@@ -65,7 +65,10 @@ def test_version_and_no_command():
     ("arguments", "words"),
     [
         (("etaa",), "unknown command 'etaa'; did you mean 'eta'?"),
-        (("xyz",), "choose from demo, train, resume, evaluate, render, eta, demos, expert, bench"),
+        (
+            ("xyz",),
+            "choose from demo, train, resume, evaluate, render, eta, demos, expert, theory, bench",
+        ),
         (("eta", "geom:0.9"), "did you mean 'geometric:0.99'?"),
         (("eta", "geometric:2"), "kappa in [0, 1], got 2"),
         (("eta", "dirac:0", "--horizon", "0"), "--horizon must lie in [1, 20000], got 0"),

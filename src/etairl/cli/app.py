@@ -20,6 +20,7 @@ COMMANDS = {
     "eta": "show what a weighting does to the frames a discriminator sees",
     "demos": "demonstrations: ls, info, import, export",
     "expert": "train an expert on the true cost and record demonstrations",
+    "theory": "check every claim of the paper on exact MDPs",
     "bench": "the speed table, as ratios within one run",
 }
 

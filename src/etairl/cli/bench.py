@@ -8,20 +8,17 @@ import tyro
 
 from etairl.cli.console import out, parse, print_json, table, track, working
 
-What = Literal["all", "sampling", "solver", "run"]
+What = Literal["all", "sampling", "solver", "run", "tabular"]
 
 
 @dataclass(frozen=True)
 class Config:
     """Measure speed, as ratios within one run. Exit code 1 if a ratio is beyond its limit."""
 
-    what: Annotated[
-        tyro.conf.Positional[Literal["all", "sampling", "solver", "run"]],
-        tyro.conf.arg(metavar="WHAT"),
-    ] = "all"
+    what: Annotated[tyro.conf.Positional[What], tyro.conf.arg(metavar="WHAT")] = "all"
     """sampling: index draws beside a plain uniform draw, MMD² beside its matrix products;
     solver: gradient updates, and rollouts beside the bare simulator; run: a cycle of MEGAN beside
-    one of GAIL and beside the bare simulator"""
+    one of GAIL and beside the bare simulator; tabular: exact measures of sparse MDPs"""
     peers: Annotated[Path | None, tyro.conf.arg(metavar="PYTHON")] = None
     """solver: the Python of an environment with Stable-Baselines3 and SBX, to time them as well
     (see benchmarks/)"""
@@ -34,7 +31,8 @@ def run(arguments: list[str]) -> int:
     config = parse(Config, arguments, "bench")
     found: dict[str, Any] = {}
     good = True
-    for name, bench in (("sampling", _sampling), ("solver", _solver), ("run", _run)):
+    benches = {"sampling": _sampling, "solver": _solver, "run": _run, "tabular": _tabular}
+    for name, bench in benches.items():
         if config.what in (name, "all"):
             result, ok = bench(config)
             found |= result
@@ -136,3 +134,25 @@ def _run(config: Config) -> tuple[dict[str, Any], bool]:
         ]
         table((*columns, "to simulator", "to GAIL"), rows)
     return {"runs": runs}, all(r.ok for r in runs)
+
+
+def _tabular(config: Config) -> tuple[dict[str, Any], bool]:
+    from etairl.bench.tabular import MEBIBYTES, SECONDS, SIZES, bench_mu
+
+    found = list(track(bench_mu(), "timing exact measures", total=len(SIZES)))
+    if not config.json:
+        columns = ("states × 10 actions", "non-zeros", "seconds", "ns/non-zero", "MiB", "error")
+        rows = [
+            (
+                f"{exact.states:,}" + ("" if exact.ok else " !"),
+                f"{exact.nonzeros:,}",
+                f"{exact.seconds:.4f}",
+                f"{exact.nanoseconds_per_nonzero:.0f}",
+                f"{exact.mebibytes:.1f}",
+                f"{exact.error:.0e}",
+            )
+            for exact in found
+        ]
+        table(columns, rows)
+        out().print(f"limit of the first row: {SECONDS:g} s and {MEBIBYTES:g} MiB")
+    return {"exact": found}, all(exact.ok for exact in found)

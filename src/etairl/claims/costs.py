@@ -1,0 +1,130 @@
+r"""Claims about the cost player: EMMA and WIEM (h), MEGAN (i), Idle (j), the algorithm (o)."""
+
+import numpy as np
+
+from etairl.claims.verdict import ROUNDING, Claim, judge, worlds
+from etairl.eta import Geometric
+from etairl.penalties import GAN, Ball, Simplex, jensen_shannon, surrogate_step
+from etairl.tabular.generators import go_stay, go_stay_policy, random_policy
+from etairl.tabular.irl import MirrorSettings, imitate
+from etairl.tabular.measures import mu
+
+
+def inner_maxima(trials: int = 200) -> Claim:
+    """(h): EMMA and WIEM have their inner maxima in closed form; WIEM's printed loss does not."""
+    violation, printed, corrected = -np.inf, 0.0, 0.0
+    for number in range(trials):
+        rng = np.random.default_rng([8, number])
+        own, expert = rng.random((2, 4))
+        delta = own - expert
+        for allowed in (Ball(), Simplex()):
+            best, argmax = allowed.maximum(delta)
+            others = [allowed.project(rng.standard_normal(4)) for _ in range(20)]
+            violation = max(violation, max(float(w @ delta) for w in others) - float(best))
+            if isinstance(allowed, Simplex):
+                # At the maximiser the loss must be 0; without brackets the expert changes sign.
+                printed = max(printed, abs(float(argmax @ delta) - float((own + expert).max())))
+                corrected = max(corrected, abs(float(argmax @ delta) - float(delta.max())))
+    angle = emma_angle(1000)
+    return Claim(
+        id="h",
+        claim="EMMA's and WIEM's inner maxima, fitted by quadratic losses (P:EMMA, P:WIEM)",
+        verdict=judge(
+            printed < ROUNDING, violation < ROUNDING and corrected < ROUNDING, "misprint"
+        ),
+        evidence=f"WIEM's loss as printed misses its own maximiser by up to {printed:.3g}",
+        trials=trials,
+        corrected="‖Δ‖₂ at Δ/‖Δ‖; max_i Δ_i at a vertex; brackets in the loss, and means",
+        corrected_evidence=(
+            f"no point of either set is better (by {violation:.1e}); EMMA's surrogate is still "
+            f"{angle:.1e} rad off after 1000 steps"
+        ),
+    )
+
+
+def emma_angle(steps: int, rate: float = 0.1) -> float:
+    """Angle that EMMA's projected surrogate leaves after some steps, from (-.3, .4) to (.6, .8)."""
+    delta, weights = np.array([0.6, 0.8]), np.array([-0.3, 0.4])
+    target = np.linalg.norm(delta)
+    for _ in range(steps):
+        weights = surrogate_step(weights, delta, target, rate, Ball())
+    across = weights[0] * delta[1] - weights[1] * delta[0]
+    return abs(float(np.arctan2(across, weights @ delta)))
+
+
+def gan_objective(trials: int = 200) -> Claim:
+    """(i): MEGAN's objective has a minus on the expert's side."""
+    penalty, above, wrong = GAN(), -np.inf, 0.0
+    for number in range(trials):
+        rng = np.random.default_rng([9, number])
+        own, expert = rng.dirichlet(np.ones(5), size=2)
+        best, cost = penalty.maximum(own, expert)
+        wrong = max(wrong, abs(float(best) - 2.0 * jensen_shannon(own, expert) + np.log(4.0)))
+        paid = float(((own - expert) * cost).sum()) - penalty.penalty(cost, expert)
+        wrong = max(wrong, abs(float(paid) - float(best)))
+        for d in rng.random((20, 5)):
+            above = max(above, _score(own, expert, d, 1.0) - float(best))
+    own, expert = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.3, 0.6])
+    runaway = [_score(own, expert, np.full(3, 1.0 - 10.0**-k), -1.0) for k in (3, 9)]
+    value = float(penalty.maximum(own, expert)[0])
+    return Claim(
+        id="i",
+        claim="max_D E_π[log D] − E_E[log(1 − D)] (P:MEGAN, algorithm 2)",
+        verdict=judge(
+            runaway[1] < runaway[0] + 1.0, above < ROUNDING and wrong < ROUNDING, "misprint"
+        ),
+        evidence=f"as printed it grows without bound: {runaway[0]:.3g}, {runaway[1]:.3g} as D → 1",
+        trials=trials,
+        corrected="plus: the maximum is 2 JS − log 4, at D = μ/(μ + μ_E)",
+        corrected_evidence=f"fixture {value:.6f}; identity to {wrong:.1e}, no D above it",
+    )
+
+
+def _score(own: np.ndarray, expert: np.ndarray, d: np.ndarray, sign: float) -> float:
+    return float(own @ np.log(d) + sign * expert @ np.log1p(-d))
+
+
+def idle_game(trials: int = 200) -> Claim:
+    """(j): in Idle's game D minimises and G maximises."""
+    above = -np.inf
+    for number in range(trials):
+        rng = np.random.default_rng([10, number])
+        law, d = rng.dirichlet(np.ones(5)), rng.uniform(0.01, 0.99, 5)
+        above = max(above, _score(law, law, d, 1.0) + np.log(4.0))
+    one = np.ones(1)
+    lower, worse = (_score(one, one, np.array([d]), 1.0) for d in (1e-6, 0.6))
+    return Claim(
+        id="j",
+        claim="(½, P^η) is a Nash point of min_D max_G V (P:Idle)",
+        verdict=judge(lower > -np.log(4.0) - ROUNDING, above < ROUNDING, "misprint"),
+        evidence=f"V(D = 1e-6) = {lower:.1f} lies below V(½) = {-np.log(4.0):.4f}",
+        trials=trials,
+        corrected="of max_D min_G, with value −log 4",
+        corrected_evidence=f"no D above −log 4 against G = P^η; V(.6) = {worse:.4f}",
+    )
+
+
+def recovery(trials: int = 4) -> Claim:
+    """(o): the published algorithm finds a realisable expert."""
+    worst = 0.0
+    for gamma, kappa in ((0.9, 0.0), (0.9, 0.5), (0.9, 0.9), (0.5, 0.9)):
+        for rng, mdp in worlds(15, trials, states=4, actions=3, gamma=gamma):
+            expert, eta = random_policy(rng, mdp), Geometric(kappa)
+            target = mu(mdp, expert, eta).values
+            for matched in (False, True):
+                found = imitate(
+                    mdp, target, eta, MirrorSettings(rate=1.0, steps=400, matched=matched)
+                )
+                worst = max(worst, float(np.abs(found - expert).max()))
+    chain, half = go_stay(0.0, 0.0, 0.0), Geometric(0.5)
+    expert = mu(chain, go_stay_policy(0.8), half).values
+    p = float(imitate(chain, expert, half, MirrorSettings(steps=2000))[0, 0])
+    return Claim(
+        id="o",
+        claim="MEGAN recovers a realisable expert (no claim of the paper, but what it is used for)",
+        verdict=judge(worst < 1e-8, abs(p - 0.8) < 1e-8, "false as stated"),
+        evidence=f"exact runs without entropy, γ- and η-critics: off by at most {worst:.1e}",
+        trials=4 * trials,
+        corrected="says nothing about sampling noise, networks or experts that are not realisable",
+        corrected_evidence=f"go/stay, expert .8, γ-discounted critic: p = {p:.9f}",
+    )

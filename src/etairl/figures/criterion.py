@@ -1,0 +1,95 @@
+"""The criterion and its traps on the go/stay chain: three figures for the documentation."""
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from etairl.eta import Geometric
+from etairl.tabular.criterion import criterion
+from etairl.tabular.generators import go_stay, go_stay_policy
+from etairl.tabular.measures import mu
+
+BLUE, RED, GREY = "#1b6ca8", "#9e2a2b", "0.45"
+Curve = Float[np.ndarray, " points"]
+
+
+def stay_or_go_figure(gamma: float = 0.5) -> Figure:
+    r"""$J_\eta$ of staying and of going against $\kappa$: where the planner is wrong."""
+    mdp, kappas = go_stay(0.4, 1.0, 0.0, gamma), np.linspace(0.0, 0.98, 50)
+    stay, go = (
+        np.array([criterion(mdp, go_stay_policy(p), Geometric(float(k))) for k in kappas])
+        for p in (1.0, 0.0)
+    )
+    figure, axes = _axes()
+    axes.plot(kappas, stay, color=BLUE, linewidth=1.8, label="always stay, γ-optimal")
+    axes.plot(kappas, go, color=RED, linewidth=1.8, label="go at once")
+    axes.fill_between(kappas, go, stay, where=(go < stay).tolist(), color=RED, alpha=0.12)
+    axes.annotate("what planning with γ loses", (0.45, 0.66), color=RED, fontsize=9)
+    axes.set(xlabel="κ of η = Geom(κ)", ylabel="criterion J_η (lower is better)")
+    axes.set(xlim=(0, 0.98), ylim=(0, 1.1))
+    axes.legend(loc="lower left", frameon=False, fontsize=9)
+    return figure
+
+
+def occupancy_curve_figure(gamma: float = 0.5, kappa: float = 0.5) -> Figure:
+    r"""The occupancies of all stationary policies: a curve, where convexity needs its chord."""
+    stays = np.linspace(0.0, 1.0, 201)
+    curve, chord = (_occupancies(stays, gamma, k) for k in (kappa, 0.0))
+    ends, expert = curve[[0, -1]], _occupancies(np.array([0.8]), gamma, kappa)[0]
+    middle = ends.mean(axis=0)
+    figure, axes = _axes()
+    axes.plot(*curve.T, color=BLUE, linewidth=1.8, label=f"μ of every policy, κ = {kappa:g}")
+    axes.plot(*ends.T, "--", color=GREY, linewidth=1.2, label="mixtures of stay and go")
+    axes.plot(*chord.T, color=RED, linewidth=1.2, label="κ = 0, classical: a segment")
+    axes.plot(*middle, "o", color=GREY)
+    axes.plot(*expert, "o", color=BLUE)
+    arrow = {"arrowstyle": "-", "color": GREY}
+    axes.annotate("the midpoint reads as p = .8 …", middle, (0.3, 0.08), arrowprops=arrow)
+    axes.annotate("… whose own μ is here", expert, (1.3, 0.5), arrowprops=arrow)
+    axes.set(xlabel="μ(0, stay)", ylabel="μ(0, go)", xlim=(0, 2.05), ylim=(0, 1.05))
+    axes.legend(loc="upper right", frameon=False, fontsize=9)
+    return figure
+
+
+def duality_gap_figure(gamma: float = 0.5, kappa: float = 0.5) -> Figure:
+    """WIEM's game on the chain: the two orders of play do not meet."""
+    stays = np.linspace(0.0, 1.0, 401)
+    features = _occupancies(stays, gamma, kappa) * np.array([1.0, 4.0])
+    expert = _occupancies(np.array([0.8]), gamma, kappa)[0] * np.array([1.0, 4.0])
+    excess = features - expert
+    weights = np.linspace(0.0, 1.0, 401)
+    dual = np.array([(excess @ np.array([w, 1.0 - w])).min() for w in weights])
+    figure = Figure(figsize=(9.0, 3.6), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    _bare(left)
+    _bare(right)
+    left.plot(stays, excess.max(axis=1), color=BLUE, linewidth=1.8)
+    left.set(xlabel="p, the learner's probability to stay", title="the cost answers the policy")
+    right.plot(weights, dual, color=RED, linewidth=1.8)
+    right.set(xlabel="w, weight of the first feature", title="the policy answers the cost")
+    for axes in (left, right):
+        axes.axhline(excess.max(axis=1).min(), color=BLUE, linestyle=":", linewidth=1.2)
+        axes.axhline(dual.max(), color=RED, linestyle=":", linewidth=1.2)
+        axes.set(xlim=(0, 1), ylim=(-1.2, 1.2))
+    left.annotate("min max = 0, at the expert p = .8", (0.03, 0.05), color=BLUE, fontsize=9)
+    right.annotate("max min = −1/9, at w = .5", (0.3, -0.8), color=RED, fontsize=9)
+    left.set(ylabel="excess cost over the expert")
+    return figure
+
+
+def _occupancies(stays: Curve, gamma: float, kappa: float) -> Float[np.ndarray, "points 2"]:
+    mdp = go_stay(0.0, 0.0, 0.0, gamma)
+    eta = Geometric(kappa)
+    return np.stack([mu(mdp, go_stay_policy(float(p)), eta).values[0] for p in stays])
+
+
+def _axes() -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(6.4, 3.8), layout="constrained")
+    axes = figure.add_subplot()
+    _bare(axes)
+    return figure, axes
+
+
+def _bare(axes: Axes) -> None:
+    axes.spines[["top", "right"]].set_visible(False)

@@ -1,0 +1,151 @@
+r"""The game of inverse RL on exact occupancies: primal, dual, gap (section 2.4, errata (b)).
+
+$$L(\mu, c) = \langle\mu-\mu_E, c\rangle - \psi(c)$$
+
+The learner minimises, the cost player maximises. The *primal* of an occupancy is $\max_cL$, in
+closed form for every $\psi$ here; the *dual* of a cost is $\min_\mu L$ over a convex set of
+occupancies, by dynamic programming. Their difference proves how far both are from the saddle
+point. On $\mathcal{D}$ itself, for a plain geometric $\eta$, no saddle point need exist:
+Proposition `PR:equivalent` fails there. The sets to choose from are $\mathrm{conv}(\mathcal{D})
+\subset \mathcal{M}_{\text{time}} \subset \mathcal{M}_{\text{phase}}$, named by what the learner may
+use: `stationary` policies, drawn at random at the start; the `time`; the `phase`.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float
+
+from etairl.eta import Eta
+from etairl.penalties import GAN, WeightSet
+from etairl.tabular.mdp import MDP, Pairs
+from etairl.tabular.measures import geometric_parameter, geometric_weights, mu, mu_in_time
+from etairl.tabular.phase import phase_mu, phase_optimal
+from etairl.tabular.rl import best_stationary, time_optimal
+from etairl.types import InputError
+
+Within = Literal["stationary", "time", "phase"]
+Features = Float[np.ndarray, "state action feature"]
+
+
+@runtime_checkable
+class CostFamily(Protocol):
+    r"""Where costs come from: $\psi$ with its exact maximum."""
+
+    def maximum(self, own: Pairs, expert: Pairs) -> tuple[float, Pairs]:
+        r"""$\max_c\langle\mu-\mu_E, c\rangle - \psi(c)$, and a maximising cost."""
+        ...
+
+    def offset(self, cost: Pairs, expert: Pairs) -> float:
+        r"""$-\langle\mu_E, c\rangle - \psi(c)$: what $L(\mu, c)$ adds to $\langle\mu, c\rangle$."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class LinearCosts:
+    r"""$c = \sum_iw_if_i$ with weights in a set: `Ball` is EMMA's, `Simplex` WIEM's."""
+
+    features: Features
+    weights: WeightSet
+
+    def difference(self, own: Pairs, expert: Pairs) -> Float[np.ndarray, " feature"]:
+        r"""$\Delta = \langle\mu, f\rangle - \langle\mu_E, f\rangle$."""
+        return np.einsum("saf,sa->f", self.features, own - expert)
+
+    def cost(self, weights: Float[np.ndarray, " feature"]) -> Pairs:
+        r"""$\sum_iw_if_i$."""
+        return self.features @ weights
+
+    def maximum(self, own: Pairs, expert: Pairs) -> tuple[float, Pairs]:
+        """See `CostFamily`."""
+        value, weights = self.weights.maximum(self.difference(own, expert))
+        return float(value), self.cost(weights)
+
+    def offset(self, cost: Pairs, expert: Pairs) -> float:
+        """See `CostFamily`."""
+        return -float((expert * cost).sum())
+
+
+@dataclass(frozen=True)
+class GANCosts:
+    r"""$c = \log D$ with $\psi_{GAN}$: MEGAN's costs, GAIL's at $\eta=\delta_0$."""
+
+    penalty: GAN = field(default_factory=GAN)
+
+    def maximum(self, own: Pairs, expert: Pairs) -> tuple[float, Pairs]:
+        """See `CostFamily`."""
+        value, cost = self.penalty.maximum(own, expert)
+        return float(value), cost
+
+    def offset(self, cost: Pairs, expert: Pairs) -> float:
+        r"""See `CostFamily`; here it is $\langle\mu_E, \log(1-D)\rangle$."""
+        return -float((expert * cost).sum()) - float(self.penalty.penalty(cost, expert))
+
+
+class Response(NamedTuple):
+    """The learner's best answer to a cost."""
+
+    value: float
+    r"""$\min_\mu\langle\mu, c\rangle$"""
+    occupancy: Float[np.ndarray, "state action"]
+    policy: np.ndarray
+    """[state, action]; [time, state, action]; or [waiting and running, state, action]"""
+
+
+@dataclass(frozen=True, eq=False)
+class Game:
+    """One problem of inverse RL: a world, a weighting, an expert's occupancy, a family of costs."""
+
+    mdp: MDP
+    """the world; its own cost plays no part"""
+    eta: Eta
+    expert: Float[np.ndarray, "state action"]
+    r"""$\mu_E$: of a policy, of a mixture, or estimated from episodes"""
+    costs: CostFamily
+    within: Within = "stationary"
+    r"""the learner's class. `stationary` has an exact best response where $w_n$ is geometric;
+    elsewhere it is a search over several starts, and the dual is not proven"""
+
+    def __post_init__(self):
+        if self.expert.shape != self.mdp.c.shape:
+            raise InputError(
+                f"the expert's occupancy must have shape {self.mdp.c.shape}, got "
+                f"{self.expert.shape}"
+            )
+        if not (self.expert >= 0.0).all():
+            first = np.argwhere(~(self.expert >= 0.0))[0].tolist()
+            raise InputError(f"expert{first} is negative or NaN: an occupancy is neither")
+        if self.within == "phase" and geometric_parameter(self.eta) is None:
+            raise InputError(f"{self.eta} has no phase; choose within='time'")
+
+    @property
+    def proven(self) -> bool:
+        """Whether the dual is a proven lower bound of the value over `within`."""
+        geometric = geometric_weights(self.eta, self.mdp.gamma) is not None
+        return geometric or self.within != "stationary"
+
+    def primal(self, occupancy: Pairs) -> float:
+        r"""$\max_cL(\mu, c)$: how far the occupancy is from the expert's."""
+        return self.costs.maximum(occupancy, self.expert)[0]
+
+    def dual(self, cost: Pairs) -> float:
+        r"""$\min_\mu L(\mu, c)$ over the learner's class."""
+        return self.respond(cost).value + self.costs.offset(cost, self.expert)
+
+    def respond(self, cost: Pairs) -> Response:
+        """The learner's best response to a cost."""
+        world = self.mdp.with_cost(cost)
+        if self.within == "stationary":
+            found = best_stationary(world, self.eta)
+            return Response(found.value, mu(world, found.policy, self.eta).values, found.policy)
+        if self.within == "time":
+            best = time_optimal(world, self.eta)
+            return Response(
+                best.value, mu_in_time(world, best.policies, self.eta).values, best.policies
+            )
+        kappa = geometric_parameter(self.eta)
+        assert kappa is not None
+        phases = phase_optimal(world, kappa)
+        occupancy = phase_mu(world, kappa, phases.waiting, phases.running)
+        return Response(phases.value, occupancy, np.stack([phases.waiting, phases.running]))

@@ -1,0 +1,169 @@
+"""Small worlds: random ones, and the ones that decide the claims of the paper (errata)."""
+
+import numpy as np
+import scipy.sparse as sp
+from jaxtyping import Float
+
+from etairl.tabular.mdp import MDP, Policy, deterministic
+from etairl.types import InputError
+
+STAY, GO = 0, 1
+
+
+def random_mdp(
+    rng: np.random.Generator, states: int, actions: int, gamma: float, start: int | None = None
+) -> MDP:
+    """Dirichlet(1) transitions and start law (or one first state), uniform costs in [0, 1)."""
+    p0 = rng.dirichlet(np.ones(states)) if start is None else np.eye(states)[start]
+    return MDP(
+        P=rng.dirichlet(np.ones(states), size=(states, actions)),
+        c=rng.random((states, actions)),
+        p0=p0,
+        gamma=gamma,
+    )
+
+
+def random_policy(rng: np.random.Generator, mdp: MDP) -> Policy:
+    """A Dirichlet(1) row per state."""
+    return rng.dirichlet(np.ones(mdp.actions), size=mdp.states)
+
+
+def random_sparse_mdp(
+    rng: np.random.Generator, states: int, actions: int, successors: int, gamma: float
+) -> MDP:
+    """Like `random_mdp` with a sparse kernel: each pair leads to at most `successors` states."""
+    if not 1 <= successors <= states:
+        raise InputError(f"successors must lie in [1, {states}], got {successors}")
+    pairs = states * actions
+    columns = rng.integers(states, size=(pairs, successors))
+    shares = rng.dirichlet(np.ones(successors), size=pairs)
+    rows = np.repeat(np.arange(pairs), successors)
+    return MDP(
+        P=sp.csr_array((shares.reshape(-1), (rows, columns.reshape(-1))), (pairs, states)),
+        c=rng.random((states, actions)),
+        p0=rng.dirichlet(np.ones(states)),
+        gamma=gamma,
+    )
+
+
+def chain(length: int, gamma: float, slip: float = 0.0) -> MDP:
+    """A corridor: back (0) or forward (1) pays 1 until the last state, which is free and absorbs.
+
+    With probability `slip` a step goes the other way.
+    """
+    if length < 2:
+        raise InputError(f"a chain has at least 2 states, got {length}")
+    P = np.zeros((length, 2, length))
+    place = np.arange(length - 1)
+    for action, move in ((0, -1), (1, 1)):
+        P[place, action, np.clip(place + move, 0, None)] += 1.0 - slip
+        P[place, action, np.clip(place - move, 0, None)] += slip
+    P[-1, :, -1] = 1.0
+    c = np.ones((length, 2))
+    c[-1] = 0.0
+    return MDP(P=P, c=c, p0=np.eye(length)[0], gamma=gamma)
+
+
+def grid_with_lakes(picture: str, gamma: float, slip: float = 0.1, lake_cost: float = 10.0) -> MDP:
+    """A grid drawn in characters: `.` ground, `~` lake, `S` start, `G` goal; sparse.
+
+    Actions: north, east, south, west; a step into the border stays. With probability `slip` the
+    direction is one of the other three. Ground costs 1 per step, a lake `lake_cost`, the goal is
+    free and absorbs.
+    """
+    lines = picture.split()
+    cells = np.array([list(line.ljust(len(lines[0]), "?")) for line in lines])
+    for row, column in np.argwhere(~np.isin(cells, list(".~SG"))):
+        raise InputError(f"line {row}, column {column} of the grid is none of . ~ S G")
+    start = (cells == "S").reshape(-1)
+    if not start.any():
+        raise InputError("the grid has no S to start from")
+    number = np.arange(cells.size).reshape(cells.shape)
+    padded = np.pad(number, 1, mode="edge")
+    moved = np.stack(
+        [padded[:-2, 1:-1], padded[1:-1, 2:], padded[2:, 1:-1], padded[1:-1, :-2]], axis=-1
+    ).reshape(-1, 4)
+    goal = (cells == "G").reshape(-1)
+    moved[goal] = np.flatnonzero(goal)[:, None]
+    share = np.full((4, 4), slip / 3.0) + np.eye(4) * (1.0 - 4.0 * slip / 3.0)
+    pairs = 4 * cells.size
+    P = sp.csr_array(
+        (
+            np.tile(share.reshape(-1), cells.size),
+            (np.repeat(np.arange(pairs), 4), np.repeat(moved, 4, axis=0).reshape(-1)),
+        ),
+        (pairs, cells.size),
+    )
+    cost = np.where(goal, 0.0, np.where(cells.reshape(-1) == "~", lake_cost, 1.0))
+    return MDP(P=P, c=np.repeat(cost[:, None], 4, axis=1), p0=start / start.sum(), gamma=gamma)
+
+
+def go_stay(stay: float, go: float, after: float, gamma: float = 0.5) -> MDP:
+    r"""The go/stay chain $\mathrm{GS}(c_s, c_g, c_1)$ of the errata.
+
+    State 0 is the start: action 0 stays there at cost `stay`, action 1 leads to state 1 at cost
+    `go`. State 1 absorbs and costs `after` per step.
+    """
+    P = np.zeros((2, 2, 2))
+    P[0, STAY, 0] = P[0, GO, 1] = P[1, :, 1] = 1.0
+    return MDP(P=P, c=np.array([[stay, go], [after, after]]), p0=np.array([1.0, 0.0]), gamma=gamma)
+
+
+def go_stay_policy(p: float, absorbed: Float[np.ndarray, " 2"] | None = None) -> Policy:
+    """Stay with probability p; `absorbed` is the row of state 1, where nothing matters."""
+    return np.array([[p, 1.0 - p], [0.5, 0.5] if absorbed is None else absorbed])
+
+
+def three_state_detour(gamma: float = 0.5) -> MDP:
+    r"""Costs of states alone that still refute errata (a): $0\to\{0,1\}$, $1\to2$, 2 absorbs."""
+    P = np.zeros((3, 2, 3))
+    P[0, STAY, 0] = P[0, GO, 1] = P[1, :, 2] = P[2, :, 2] = 1.0
+    return MDP(P=P, c=np.repeat([[0.4], [1.0], [0.0]], 2, axis=1), p0=np.eye(3)[0], gamma=gamma)
+
+
+def forced_return(gamma: float = 0.5) -> MDP:
+    """State 0 is free and leads to 1; state 1 costs 1, stays (0) or moves to 0 (1); start in 1."""
+    P = np.zeros((2, 2, 2))
+    P[0, :, 1] = P[1, STAY, 1] = P[1, GO, 0] = 1.0
+    return MDP(P=P, c=np.repeat([[0.0], [1.0]], 2, axis=1), p0=np.eye(2)[1], gamma=gamma)
+
+
+def start_matters(start: int, gamma: float = 0.5) -> MDP:
+    """Two states whose best stationary policy depends on the first one (errata (a))."""
+    to_zero = np.array([[0.2, 1.0], [0.4, 0.0]])
+    return MDP(
+        P=np.stack([to_zero, 1.0 - to_zero], axis=-1),
+        c=np.array([[1.0, 0.6], [0.2, 0.8]]),
+        p0=np.eye(2)[start],
+        gamma=gamma,
+    )
+
+
+def fork(gamma: float = 0.9) -> MDP:
+    """State 0 leads to 1 (action 0) or 2 (action 1), which absorb; nothing costs (errata (c))."""
+    P = np.zeros((3, 2, 3))
+    P[0, 0, 1] = P[0, 1, 2] = P[1, :, 1] = P[2, :, 2] = 1.0
+    return MDP(P=P, c=np.zeros((3, 2)), p0=np.eye(3)[0], gamma=gamma)
+
+
+def hidden_start(gamma: float = 0.5) -> MDP:
+    """State 0 leads to 1 whatever one does; state 1 stays (0) or moves to 2, which absorbs."""
+    P = np.zeros((3, 2, 3))
+    P[0, :, 1] = P[1, STAY, 1] = P[1, GO, 2] = P[2, :, 2] = 1.0
+    return MDP(P=P, c=np.zeros((3, 2)), p0=np.eye(3)[0], gamma=gamma)
+
+
+def ring(gamma: float = 0.5, start: int = 0) -> MDP:
+    """Two states: stay (0), or switch to the other (1); nothing costs (errata (b))."""
+    P = np.zeros((2, 2, 2))
+    P[[0, 1], 0, [0, 1]] = P[[0, 1], 1, [1, 0]] = 1.0
+    return MDP(P=P, c=np.zeros((2, 2)), p0=np.eye(2)[start], gamma=gamma)
+
+
+def all_deterministic(mdp: MDP) -> list[Policy]:
+    """Every deterministic stationary policy; for small worlds only."""
+    count = mdp.actions**mdp.states
+    if count > 10_000:
+        raise InputError(f"there are {count:,} deterministic policies, more than 10,000")
+    choices = np.stack(np.unravel_index(np.arange(count), (mdp.actions,) * mdp.states), axis=-1)
+    return [deterministic(row, mdp.actions) for row in choices]

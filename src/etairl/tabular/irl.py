@@ -1,0 +1,183 @@
+r"""The algorithms of inverse RL by name, as exact saddle problems with any $\eta$.
+
+| function | costs | solved by | at $\eta=\delta_0$ |
+|---|---|---|---|
+| `emma`, `max_margin` | ball of features | column generation | Abbeel and Ng 2004 |
+| `wiem` | simplex of features | column generation | Syed and Schapire 2007 |
+| `mwal` | simplex of features | multiplicative weights, averaged | Syed and Schapire 2007 |
+| `lpal` | simplex of features | one linear program | Syed, Bowling and Schapire 2008 |
+| `megan` | $\log D$ with $\psi_{GAN}$ | column generation | GAIL, Ho and Ermon 2016 |
+| `imitate` | $\log D$ | mirror steps on one stationary policy | GAIL as it is run |
+
+Maximum-entropy IRL is in `etairl.tabular.maxent`. The expert is an occupancy: `mu` of a policy, a
+mixture of such, or `empirical_mu` of episodes. The first six return a `Saddle` with primal, dual
+and gap.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from jaxtyping import Float
+from scipy.optimize import linprog
+
+from etairl.eta import Eta
+from etairl.penalties import Ball, Simplex
+from etairl.regularisers import Regulariser
+from etairl.tabular.columns import Saddle, generate
+from etairl.tabular.criterion import gradient
+from etairl.tabular.game import Features, Game, GANCosts, LinearCosts, Within
+from etairl.tabular.mdp import MDP, Pairs, Policy
+from etairl.tabular.measures import mu, policy_from_occupancy, weighted
+from etairl.tabular.operators import NONE, evaluate
+from etairl.tabular.phase import flow_polytope
+from etairl.types import InputError
+
+
+def emma(
+    mdp: MDP, eta: Eta, expert: Pairs, features: Features, within: Within = "stationary"
+) -> Saddle:
+    r"""EMMA: $\min_\mu\lVert\langle\mu,f\rangle-\langle\mu_E,f\rangle\rVert_2$ (Prop. `P:EMMA`).
+
+    At $\eta=\delta_0$, apprenticeship learning by matching feature expectations.
+    """
+    return generate(Game(mdp, eta, expert, LinearCosts(features, Ball()), within))
+
+
+def max_margin(
+    mdp: MDP, eta: Eta, expert: Pairs, features: Features, within: Within = "stationary"
+) -> Saddle:
+    r"""The cost that tells the expert best from every other behaviour.
+
+    $\max_{\lVert w\rVert\le1}\min_\mu w\cdot(\langle\mu,f\rangle-\langle\mu_E,f\rangle)$; its value
+    is `dual`, its cost `cost`. It is the other side of `emma`, and column generation is Abbeel and
+    Ng's algorithm: add the best response as a constraint, maximise the margin again.
+    """
+    return emma(mdp, eta, expert, features, within)
+
+
+def wiem(
+    mdp: MDP, eta: Eta, expert: Pairs, features: Features, within: Within = "stationary"
+) -> Saddle:
+    r"""WIEM: $\min_\mu\max_i(\langle\mu,f_i\rangle-\langle\mu_E,f_i\rangle)$ (Prop. `P:WIEM`).
+
+    The value is at most 0 for a realisable expert, and below 0 where the learner can beat the
+    expert on every feature.
+    """
+    return generate(Game(mdp, eta, expert, LinearCosts(features, Simplex()), within))
+
+
+def megan(mdp: MDP, eta: Eta, expert: Pairs, within: Within = "stationary") -> Saddle:
+    r"""MEGAN: $\min_\mu\max_D\langle\mu,\log D\rangle+\langle\mu_E,\log(1-D)\rangle$ (`P:MEGAN`).
+
+    The value is $\frac{1}{1-\gamma}(2\,\mathrm{JS}-\log4)$ of the normalised occupancies.
+    """
+    return generate(Game(mdp, eta, expert, GANCosts(), within))
+
+
+def lpal(mdp: MDP, eta: Eta, expert: Pairs, features: Features) -> Saddle:
+    r"""WIEM's game as one linear program over `flow_polytope`.
+
+    Exact over $\mathcal{D}$ where the weights are geometric; for another $\mathrm{Geom}(\kappa)$
+    over $\mathcal{M}_{\text{phase}}$, whose minimiser need not be the occupancy of the policy that
+    is read from it.
+    """
+    flow, costs = flow_polytope(mdp, eta), LinearCosts(features, Simplex())
+    columns, count = flow.matrix.shape[1], features.shape[-1]
+    excess = np.zeros((count, columns + 1))
+    excess[:, columns - flow.size : columns] = features.reshape(flow.size, count).T
+    excess[:, -1] = -1.0
+    found = linprog(
+        np.append(np.zeros(columns), 1.0),
+        A_ub=excess,
+        b_ub=np.einsum("saf,sa->f", features, expert),
+        A_eq=sp.hstack([flow.matrix, sp.csr_array((flow.matrix.shape[0], 1))]),
+        b_eq=flow.rhs,
+        bounds=[(0.0, None)] * columns + [(None, None)],
+        method="highs",
+    )
+    if found.x is None:
+        raise InputError(f"the linear program has no solution: {found.message}")
+    occupancy = np.maximum(found.x[columns - flow.size : columns], 0.0).reshape(mdp.c.shape)
+    cost = costs.cost(np.maximum(-found.ineqlin.marginals, 0.0))
+    policy = policy_from_occupancy(occupancy, unvisited="uniform")
+    duals = -float((expert * cost).sum()) + float(found.eqlin.marginals @ flow.rhs)
+    primal = costs.maximum(occupancy, expert)[0]
+    return Saddle(primal, duals, cost, occupancy, [policy], np.ones(1), int(found.nit))
+
+
+def mwal(game: Game, steps: int = 1000) -> Saddle:
+    r"""Multiplicative weights against best responses; the answer is the average of all steps.
+
+    With $k$ features in $[-1,1]$ the average is within
+    $\frac{4}{1-\gamma}\big(\sqrt{2\log k/T}+\log k/T\big)$ of the value (Freund and Schapire 1999).
+    """
+    costs = game.costs
+    if not (isinstance(costs, LinearCosts) and isinstance(costs.weights, Simplex)):
+        raise InputError("multiplicative weights play on a simplex of features: use LinearCosts")
+    count = costs.features.shape[-1]
+    largest = float(np.abs(costs.features).max()) / (1.0 - game.mdp.gamma)
+    shrink = 1.0 / (1.0 + np.sqrt(2.0 * np.log(count) / steps))
+    logs, played = np.zeros(count), np.zeros(count)
+    occupancy, policies = np.zeros(game.mdp.c.shape), []
+    for _ in range(steps):
+        weights = np.exp(logs - logs.max())
+        weights /= weights.sum()
+        played += weights / steps
+        answer = game.respond(costs.cost(weights))
+        occupancy += answer.occupancy / steps
+        policies.append(answer.policy)
+        difference = costs.difference(answer.occupancy, game.expert)
+        logs += np.log(shrink) * (2.0 - difference / largest) / 4.0
+    cost = costs.cost(played)
+    return Saddle(
+        primal=game.primal(occupancy),
+        dual=game.dual(cost),
+        cost=cost,
+        occupancy=occupancy,
+        policies=policies,
+        shares=np.full(steps, 1.0 / steps),
+        iterations=steps,
+    )
+
+
+@dataclass(frozen=True)
+class MirrorSettings:
+    r"""How `imitate` moves: $\pi \propto \pi\,e^{-\text{rate}\cdot Q}$ with the cost $\log D$."""
+
+    rate: float = 0.2
+    steps: int = 6000
+    matched: bool = False
+    r"""False: $Q$ is the $\gamma$-discounted one, as published. True: the exact $\eta$-gradient
+    divided by the occupancy of the state (two critics)"""
+    regulariser: Regulariser = NONE
+
+
+def imitate(
+    mdp: MDP,
+    expert: Pairs,
+    eta: Eta,
+    settings: MirrorSettings | None = None,
+    weights: Float[np.ndarray, " horizon"] | None = None,
+) -> Policy:
+    r"""MEGAN as it is run, without noise: optimal $D$, a small step of one stationary policy.
+
+    Starts from the uniform policy. `weights` replaces the time weights of $\eta$ in what the
+    discriminator sees, for instance by the law of the two-stage sampler.
+    """
+    settings = MirrorSettings() if settings is None else settings
+    costs, policy = GANCosts(), np.full(mdp.c.shape, 1.0 / mdp.actions)
+    for _ in range(settings.steps):
+        seen = None if weights is None else weighted(mdp, policy, weights)
+        own = mu(mdp, policy, eta).values if seen is None else seen
+        world = mdp.with_cost(costs.maximum(own, expert)[1])
+        if settings.matched:
+            direct = gradient(world, policy, eta, settings.regulariser)
+            direct = direct / own.sum(axis=1, keepdims=True)
+        else:
+            v = evaluate(world, policy, settings.regulariser)
+            direct = world.c - settings.regulariser.gradient(policy) + mdp.gamma * mdp.expect(v)
+        direct = direct - direct.min(axis=1, keepdims=True)
+        policy = policy * np.exp(-settings.rate * direct)
+        policy /= policy.sum(axis=1, keepdims=True)
+    return policy

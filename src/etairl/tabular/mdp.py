@@ -1,0 +1,243 @@
+r"""Finite Markov decision processes: arrays that are checked once and read-only afterwards.
+
+`P[s, a, s']` is the kernel, `c[s, a]` a cost that is minimised, `p0[s]` the law of the first state
+and `gamma` the discount (section 2.1 of the paper). A large kernel may be sparse: then it has one
+row per pair, `P[s * A + a, s']`.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from jaxtyping import Bool, Float
+from scipy.sparse.csgraph import breadth_first_order
+
+from etairl.types import InputError
+
+Policy = Float[np.ndarray, "state action"]
+Pairs = Float[np.ndarray, "state action"]
+States = Float[np.ndarray, " state"]
+_STOCHASTIC = 1e-9  # how far a row of probabilities may be from 1
+
+
+@dataclass(frozen=True, eq=False)
+class MDP:
+    r"""A finite MDP $(P, c, p_0, \gamma)$; a wrong entry is refused by name."""
+
+    P: Float[np.ndarray, "state action state"] | sp.csr_array
+    """[state, action, next state], or sparse with shape [state · action, next state]"""
+    c: Float[np.ndarray, "state action"]
+    p0: Float[np.ndarray, " state"]
+    gamma: float
+
+    def __post_init__(self):
+        if not 0.0 <= self.gamma < 1.0:
+            raise InputError(
+                f"gamma must lie in [0, 1), got {self.gamma}; without discount nothing is finite"
+            )
+        object.__setattr__(self, "gamma", float(self.gamma))
+        for name in ("c", "p0"):
+            object.__setattr__(self, name, _read_only(name, getattr(self, name)))
+        if self.c.ndim != 2 or 0 in self.c.shape:
+            raise InputError(f"c must have shape [state, action], got {self.c.shape}")
+        states, actions = self.c.shape
+        if self.p0.shape != (states,):
+            raise InputError(f"p0 must have shape ({states},) as c has, got {self.p0.shape}")
+        _check_rows("p0", self.p0[None], lambda row: "")
+        object.__setattr__(self, "P", _checked_kernel(self.P, states, actions))
+
+    @property
+    def states(self) -> int:
+        """Number of states."""
+        return self.c.shape[0]
+
+    @property
+    def actions(self) -> int:
+        """Number of actions."""
+        return self.c.shape[1]
+
+    @property
+    def sparse(self) -> bool:
+        """Whether the kernel is stored sparsely."""
+        return sp.issparse(self.P)
+
+    @property
+    def kernel(self) -> Float[np.ndarray, "state action state"]:
+        """The dense kernel, [state, action, next state]."""
+        if isinstance(self.P, np.ndarray):
+            return self.P
+        return self.P.toarray().reshape(self.states, self.actions, self.states)
+
+    @property
+    def rows(self) -> sp.csr_array:
+        """The sparse kernel, one row per state and action."""
+        if isinstance(self.P, np.ndarray):
+            return sp.csr_array(self.P.reshape(-1, self.states))
+        return self.P
+
+    @property
+    def cost_span(self) -> float:
+        """Largest cost minus smallest cost."""
+        return float(self.c.max() - self.c.min())
+
+    def with_cost(self, c: Pairs) -> "MDP":
+        """The same world with another cost."""
+        return replace(self, c=c)
+
+    def with_discount(self, gamma: float) -> "MDP":
+        """The same world with another discount."""
+        return replace(self, gamma=gamma)
+
+    def expect(self, v: States) -> Pairs:
+        r"""$\mathbb{E}[v(s') \mid s, a]$."""
+        if self.sparse:
+            return (self.P @ v).reshape(self.c.shape)
+        return self.kernel @ v
+
+    def inflow(self, x: Pairs) -> States:
+        r"""$\sum_{s,a} x(s,a) P(s' \mid s,a)$: where a measure on pairs goes in one step."""
+        if self.sparse:
+            return x.reshape(-1) @ self.P
+        return np.einsum("sa,san->n", x, self.kernel)
+
+    def under(self, policy: Policy) -> Any:
+        r"""$P_\pi(s' \mid s) = \sum_a \pi(a \mid s) P(s' \mid s, a)$, dense or sparse as P is."""
+        if not self.sparse:
+            return np.einsum("sa,san->sn", policy, self.kernel)
+        rows, columns = np.repeat(np.arange(self.states), self.actions), np.arange(policy.size)
+        mix = sp.csr_array((policy.reshape(-1), (rows, columns)), (self.states, policy.size))
+        return mix @ self.P
+
+    def reachable(self) -> Bool[np.ndarray, " state"]:
+        """The states that some policy can reach from where an episode may start."""
+        if self.sparse:
+            step = sp.csr_array(self.under(np.full(self.c.shape, 1.0 / self.actions)))
+        else:
+            step = sp.csr_array(self.kernel.max(axis=1))
+        # One more node leads to every possible first state.
+        edges = sp.block_array([[step, None], [sp.csr_array(self.p0[None]), sp.csr_array((1, 1))]])
+        found = breadth_first_order(edges.tocsr(), self.states, return_predecessors=False)
+        mask = np.zeros(self.states + 1, dtype=bool)
+        mask[found] = True
+        return mask[:-1]
+
+    def require_reachable(self) -> None:
+        """Refuse, by number, a state that no policy can reach."""
+        missing = np.flatnonzero(~self.reachable())
+        if len(missing):
+            raise InputError(
+                f"state {missing[0]} cannot be reached from p0 by any policy "
+                f"({len(missing)} of {self.states} states); remove it, or let episodes start there"
+            )
+
+
+def check_policy(mdp: MDP, policy: Policy) -> Policy:
+    r"""The policy as float64 if it fits the MDP: rows $\pi(\cdot\mid s)$ that are laws."""
+    policy = np.asarray(policy, dtype=np.float64)
+    if policy.shape != mdp.c.shape:
+        raise InputError(f"a policy needs shape {mdp.c.shape} as c has, got {policy.shape}")
+    _check_rows("policy", policy, lambda row: f"[{row}]")
+    return policy
+
+
+def deterministic(actions: list[int] | np.ndarray, count: int) -> Policy:
+    """The policy that takes `actions[s]` in state s, out of `count` actions."""
+    return np.eye(count)[np.asarray(actions, dtype=np.int64)]
+
+
+def product_mdp(worlds: list[MDP], law: Float[np.ndarray, " task"] | None = None) -> MDP:
+    r"""Many tasks as one MDP on the product of states and tasks (Appendix C of the paper).
+
+    The task is drawn once, with probability `law[task]` (uniform if left out), and never changes:
+    state `(task, s)` is number `task * S + s`. The tasks share states, actions and discount.
+
+    Args:
+        worlds: one MDP per task.
+        law: the law $F$ of the task.
+    """
+    if not worlds:
+        raise InputError("a product needs at least one task")
+    first = worlds[0]
+    for number, world in enumerate(worlds):
+        if world.c.shape != first.c.shape or world.gamma != first.gamma:
+            raise InputError(
+                f"task {number} differs from task 0 in states, actions or gamma; tasks share them"
+            )
+    law = np.full(len(worlds), 1.0 / len(worlds)) if law is None else np.asarray(law, np.float64)
+    _check_rows("law", law[None], lambda row: "")
+    kernel = sp.csr_array(sp.block_diag([world.rows for world in worlds]))
+    pairs = (len(worlds) * first.states, first.actions, len(worlds) * first.states)
+    return MDP(
+        P=kernel if first.sparse else kernel.toarray().reshape(pairs),
+        c=np.concatenate([world.c for world in worlds]),
+        p0=np.concatenate([f * w.p0 for f, w in zip(law, worlds, strict=True)]),
+        gamma=first.gamma,
+    )
+
+
+def _read_only(name: str, array: Any) -> np.ndarray:
+    array = np.array(array, dtype=np.float64)
+    bad = np.argwhere(~np.isfinite(array))
+    if len(bad):
+        entry = bad[0].tolist()
+        raise InputError(f"{name}{entry} is {array[tuple(bad[0])]}: every entry must be finite")
+    array.flags.writeable = False
+    return array
+
+
+def _checked_kernel(P: Any, states: int, actions: int) -> np.ndarray | sp.csr_array:
+    def pair(row: int) -> str:
+        return f"[{row // actions}, {row % actions}]"
+
+    if sp.issparse(P):
+        kernel = sp.csr_array(P, dtype=np.float64, copy=True)
+        if kernel.shape != (states * actions, states):
+            raise InputError(
+                f"a sparse P must have shape ({states * actions}, {states}), one row per state and "
+                f"action of c, got {kernel.shape}"
+            )
+        kernel.sum_duplicates()
+        _check_sparse_rows(kernel, pair)
+        for part in (kernel.data, kernel.indices, kernel.indptr):
+            part.flags.writeable = False
+        return kernel
+    kernel = _read_only("P", P)
+    if kernel.shape != (states, actions, states):
+        raise InputError(
+            f"P must have shape ({states}, {actions}, {states}) to fit c, got {kernel.shape}"
+        )
+    _check_rows("P", kernel.reshape(-1, states), pair)
+    return kernel
+
+
+def _check_sparse_rows(kernel: sp.csr_array, where: Any) -> None:
+    bad = np.flatnonzero(~(kernel.data >= 0.0) | ~np.isfinite(kernel.data))
+    if len(bad):
+        row = int(np.searchsorted(kernel.indptr, bad[0], side="right")) - 1
+        _refuse_entry("P", where(row), int(kernel.indices[bad[0]]), float(kernel.data[bad[0]]))
+    _check_sums("P", np.asarray(kernel.sum(axis=1)).reshape(-1), where)
+
+
+def _check_rows(name: str, rows: np.ndarray, where: Any) -> None:
+    bad = np.argwhere(~(rows >= 0.0))
+    if len(bad):
+        row, column = (int(i) for i in bad[0])
+        _refuse_entry(name, where(row), column, float(rows[row, column]))
+    _check_sums(name, rows.sum(axis=-1), where)
+
+
+def _refuse_entry(name: str, where: str, column: int, value: float) -> None:
+    place = f"{where[:-1]}, {column}]" if where else f"[{column}]"
+    word = "NaN" if np.isnan(value) else f"{value:.6g}"
+    raise InputError(f"{name}{place} is {word}: a probability lies in [0, 1]")
+
+
+def _check_sums(name: str, sums: np.ndarray, where: Any) -> None:
+    bad = np.flatnonzero(~(np.abs(sums - 1.0) <= _STOCHASTIC))
+    if len(bad):
+        row = int(bad[0])
+        raise InputError(
+            f"{name}{where(row)} sums to {sums[row]:.12g}, not to 1 "
+            f"({len(bad)} of {len(sums)} rows); divide each row by its sum"
+        )

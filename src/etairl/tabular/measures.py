@@ -1,0 +1,205 @@
+r"""Exact $\rho_\pi$, $P^\eta_\pi$ and $\mu_\pi$ of a policy, averaged over the start law $p_0$.
+
+$$\rho = \sum_n\gamma^n\,\mathbb{P}_\pi(s_n,a_n),\qquad P^\eta = \sum_n\eta(n)\,\mathbb{P}_\pi(s_n,
+a_n),\qquad \mu = \sum_n w_n\,\mathbb{P}_\pi(s_n,a_n)$$
+
+(sections 2.2 and 2.4 of the paper). Geometric laws are solved in closed form,
+$\mu = (1-\kappa)\,p_0(I-\kappa P_\pi)^{-1}(I-\gamma P_\pi)^{-1}$; any other law is summed step by
+step until what is left out is below a tolerance. No power of $P_\pi$ is ever formed.
+"""
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from etairl.eta import Dirac, Eta, Geometric, ZeroModifiedGeometric
+from etairl.tabular.linear import solve
+from etairl.tabular.mdp import MDP, Pairs, Policy, States, check_policy
+from etairl.types import InputError
+
+Weights = Float[np.ndarray, " horizon"]
+TOLERANCE = 1e-13
+_LONGEST = 2**22  # steps of the recursion
+
+
+class Measure(NamedTuple):
+    """A measure on state-action pairs, and how wrong it can be."""
+
+    values: Float[np.ndarray, "state action"]
+    error: float
+    """bound of the total absolute error: what was left out, or the residual of the solve"""
+
+    @property
+    def states(self) -> Float[np.ndarray, " state"]:
+        """The measure of each state."""
+        return self.values.sum(axis=1)
+
+
+def rho(mdp: MDP, policy: Policy) -> Measure:
+    r"""Occupancy $\rho_\pi = \sum_n\gamma^n\,\mathbb{P}_\pi(s_n, a_n)$. Mass $1/(1-\gamma)$."""
+    policy = check_policy(mdp, policy)
+    states, error = solve(mdp.under(policy), mdp.p0, mdp.gamma, transpose=True)
+    return Measure(states[:, None] * policy, error)
+
+
+def future(mdp: MDP, policy: Policy, eta: Eta, tolerance: float = TOLERANCE) -> Measure:
+    r"""Future law $P^\eta_\pi = \sum_n\eta(n)\,\mathbb{P}_\pi(s_n, a_n)$, with mass 1."""
+    policy = check_policy(mdp, policy)
+    kappa = geometric_parameter(eta)
+    if kappa is None:
+        law, rest = truncated_law(eta, tolerance)
+        return Measure(weighted(mdp, policy, law), rest)
+    states, error = solve(mdp.under(policy), (1.0 - kappa) * mdp.p0, kappa, transpose=True)
+    return Measure(states[:, None] * policy, error)
+
+
+def mu(mdp: MDP, policy: Policy, eta: Eta, tolerance: float = TOLERANCE) -> Measure:
+    r"""$\eta$-weighted occupancy $\mu_\pi = \sum_n w_n\,\mathbb{P}_\pi(s_n, a_n)$.
+
+    Its mass is $1/(1-\gamma)$, and $\langle\mu_\pi, c\rangle = J_\eta(\pi)$ (tower rule,
+    Proposition `tower_rule`).
+
+    Args:
+        mdp: the world.
+        policy: $\pi$, [state, action].
+        eta: the weighting, a law on all whole numbers.
+        tolerance: mass that a law without closed form may leave out, relative to $1/(1-\gamma)$.
+    """
+    policy = check_policy(mdp, policy)
+    if (beta := geometric_weights(eta, mdp.gamma)) is not None:
+        start = (1.0 - beta) / (1.0 - mdp.gamma) * mdp.p0
+        states, error = solve(mdp.under(policy), start, beta, transpose=True)
+        return Measure(states[:, None] * policy, error)
+    kappa = geometric_parameter(eta)
+    if kappa is None:
+        weights, rest = truncated_weights(eta, mdp.gamma, tolerance)
+        return Measure(weighted(mdp, policy, weights), rest)
+    step = mdp.under(policy)
+    waiting, first = solve(step, (1.0 - kappa) * mdp.p0, kappa, transpose=True)
+    states, second = solve(step, waiting, mdp.gamma, transpose=True)
+    return Measure(states[:, None] * policy, second + first / (1.0 - mdp.gamma))
+
+
+def weighted(mdp: MDP, policy: Policy, weights: Weights) -> Pairs:
+    r"""$\sum_{n<N}\text{weights}_n\,\mathbb{P}_\pi(s_n, a_n)$, for any finite time weights.
+
+    The cost is one product with $P_\pi$ per step.
+    """
+    step, states = mdp.under(policy), mdp.p0
+    total: States = np.zeros(mdp.states)
+    for weight in weights:
+        total += weight * states
+        states = states @ step
+    return total[:, None] * policy
+
+
+def mu_in_time(mdp: MDP, policies: Float[np.ndarray, "time state action"], eta: Eta) -> Measure:
+    r"""$\mu$ of a policy that knows the time; after its last step it goes on as in that step."""
+    weights, error = truncated_weights(eta, mdp.gamma)
+    for number in {0, len(policies) - 1}:
+        check_policy(mdp, policies[number])
+    states, total = mdp.p0, np.zeros(mdp.c.shape)
+    for n, weight in enumerate(weights):
+        pairs = states[:, None] * policies[min(n, len(policies) - 1)]
+        total += weight * pairs
+        states = mdp.inflow(pairs)
+    return Measure(total, error)
+
+
+def policy_from_occupancy(
+    measure: Pairs, unvisited: Literal["error", "uniform", "nan"] = "error"
+) -> Policy:
+    r"""The policy $\pi(a\mid s) = \mu(s,a)/\mu(s)$ read from a measure (`policy_occupancy`).
+
+    It is the policy of the measure wherever $\mu(s) > 0$ and the time weights are positive; a
+    mixture of measures also has such a ratio, but need not be the measure of it (errata (d)).
+
+    Args:
+        measure: [state, action], non-negative.
+        unvisited: what to do in states of measure 0, which leave the policy free.
+    """
+    if not (measure >= 0.0).all():
+        first = tuple(np.argwhere(~(measure >= 0.0))[0].tolist())
+        raise InputError(f"measure{list(first)} is {measure[first]:.6g}: a measure is not negative")
+    states = measure.sum(axis=1, keepdims=True)
+    empty = states[:, 0] == 0.0
+    if unvisited == "error" and empty.any():
+        raise InputError(
+            f"state {int(np.argmax(empty))} has measure 0 ({int(empty.sum())} of {len(measure)} "
+            "states), so its policy is free; pass unvisited='uniform' or 'nan' to say what it is"
+        )
+    filler = np.nan if unvisited == "nan" else 1.0 / measure.shape[1]
+    return np.where(empty[:, None], filler, measure / np.where(states > 0.0, states, 1.0))
+
+
+def measure_entropy(measure: Pairs) -> float:
+    r"""$\bar H(\mu) = -\sum\mu(s,a)\log\frac{\mu(s,a)}{\mu(s)}$ (Proposition `P:convex_entropy`).
+
+    Concave in the measure. For $\mu_\pi$ it is the $\eta$-weighted entropy of $\pi$; for a mixture
+    it is the entropy of nothing in particular (errata (c)).
+    """
+    states = np.broadcast_to(measure.sum(axis=1, keepdims=True), measure.shape)
+    used = measure > 0.0
+    return float(-(measure[used] * np.log(measure[used] / states[used])).sum())
+
+
+def geometric_parameter(eta: Eta) -> float | None:
+    r"""$\kappa$ if the law is $\mathrm{Geom}(\kappa)$ with $\kappa < 1$, else None."""
+    if isinstance(eta, Geometric) and eta.kappa < 1.0:
+        return eta.kappa
+    return 0.0 if eta == Dirac(0) else None
+
+
+def geometric_weights(eta: Eta, gamma: float) -> float | None:
+    r"""$\beta$ if $w_n = \frac{1-\beta}{1-\gamma}\beta^n$, where all classical theorems hold.
+
+    That is the case for $\delta_0$ ($\beta = \gamma$) and the zero-modified geometric law made for
+    this $\gamma$ (errata (a)), and for $\mathrm{Geom}(\kappa)$ at $\gamma = 0$.
+    """
+    if isinstance(eta, ZeroModifiedGeometric) and eta.gamma == gamma:
+        return eta.beta
+    kappa = geometric_parameter(eta)
+    if kappa == 0.0:
+        return gamma
+    return kappa if gamma == 0.0 else None
+
+
+def truncated_weights(
+    eta: Eta, gamma: float, tolerance: float = TOLERANCE
+) -> tuple[Weights, float]:
+    r"""Time weights $w_0, \dots, w_{N-1}$, and $\sum_{n\ge N} w_n$, at most tolerance/(1-gamma).
+
+    The rest is exact: $\sum_{n\ge N}w_n = (\gamma w_{N-1} + \eta(k\ge N))/(1-\gamma)$.
+    """
+    horizon = 64
+    while True:
+        weights = eta.weights(gamma, horizon)
+        rest = (gamma * float(weights[-1]) + _tail(eta, horizon)) / (1.0 - gamma)
+        if rest <= tolerance / (1.0 - gamma):
+            return weights, rest
+        horizon = _longer(horizon, eta)
+
+
+def truncated_law(eta: Eta, tolerance: float = TOLERANCE) -> tuple[Weights, float]:
+    r"""$\eta(0), \dots, \eta(N-1)$, and $\eta(k\ge N)$, at most `tolerance`."""
+    horizon = 64
+    while (rest := _tail(eta, horizon)) > tolerance:
+        horizon = _longer(horizon, eta)
+    return np.exp(eta.log_pmf(horizon)), rest
+
+
+def _tail(eta: Eta, horizon: int) -> float:
+    tail = eta.tail(horizon)
+    if tail is None:
+        raise InputError(
+            f"{eta} is no law without a horizon, so the system I - P would be singular; "
+            "use geometric:0.999 instead"
+        )
+    return tail
+
+
+def _longer(horizon: int, eta: Eta) -> int:
+    if horizon >= _LONGEST:
+        raise InputError(f"{eta} needs more than {_LONGEST:,} steps; use a shorter weighting")
+    return 2 * horizon

@@ -1,0 +1,190 @@
+r"""Generalised RL solved truthfully: $\min_\pi J_{\eta,\Omega}(\pi)$ over four classes of policies.
+
+| class | how | exact |
+|---|---|---|
+| $\gamma$-optimal, the published heuristic | `policy_iteration` | not $\eta$-optimal (errata (a)) |
+| stationary | `descend`, `best_stationary` | a stationary point; a local search |
+| time-dependent | `time_optimal` | yes, by backward induction |
+| sees whether $k$ has elapsed | `phase_optimal`, `phase_program` | yes |
+
+Each class contains the one before, so their values fall.
+"""
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from etairl.eta import Eta
+from etairl.regularisers import Regulariser
+from etairl.simplex import project_simplex
+from etairl.tabular.criterion import Expansion, criterion, expand
+from etairl.tabular.mdp import MDP, Policy, check_policy
+from etairl.tabular.measures import geometric_weights, truncated_weights
+from etairl.tabular.operators import NONE, policy_iteration
+
+Method = Literal["mirror", "projected"]
+
+
+class Descent(NamedTuple):
+    """Where a descent over stationary policies ended."""
+
+    policy: Float[np.ndarray, "state action"]
+    value: float
+    slope: float
+    r"""$\langle G, \pi\rangle - \sum_s\min_aG(s,a)$: 0 exactly where no direction descends"""
+    iterations: int
+
+
+class TimeOptimum(NamedTuple):
+    """The best policy that knows the time."""
+
+    value: float
+    """a lower bound of every policy that sees state and time, at most `error` below the least"""
+    error: float
+    policies: Float[np.ndarray, "time state action"]
+    """one row per step; the rest of time goes on as in the last"""
+
+
+class PlanningGap(NamedTuple):
+    r"""How far planning with $\gamma$ is from $\eta$-optimal (errata (a))."""
+
+    heuristic: float
+    r"""$J_\eta$ of the $\gamma$-optimal policy"""
+    stationary: float
+    r"""$J_\eta$ of the best stationary policy found"""
+    in_time: float
+    """the least over all policies that see state and time"""
+    bound: float
+    r"""$\mathrm{span}(c)\,\lVert w-\gamma^{\,\cdot}\rVert_1$, above `heuristic - in_time`"""
+    policy: Float[np.ndarray, "state action"]
+    r"""the $\gamma$-optimal policy"""
+
+
+def descend(
+    mdp: MDP,
+    eta: Eta,
+    start: Policy,
+    regulariser: Regulariser = NONE,
+    method: Method = "mirror",
+    tolerance: float = 1e-9,
+    most: int = 1000,
+) -> Descent:
+    r"""Mirror or projected descent on $J_{\eta,\Omega}$ over stationary policies, from `start`.
+
+    Mirror: $\pi\propto\pi\,e^{-\tau G/\mu}$; projected: $\pi=\Pi_\Delta(\pi-\tau G/\mu)$, with the
+    exact gradient $G$ divided by the occupancy of the state. The step $\tau$ doubles after a
+    success and halves until the criterion falls. $J_\eta$ is not convex: the end is a
+    stationary point.
+    """
+    policy = check_policy(mdp, start)
+    here = expand(mdp, policy, eta, regulariser)
+    step, slope, taken, idle = 1.0, np.inf, 0, 0
+    for taken in range(most + 1):
+        slope = float((policy * here.direct).sum() - here.direct.min(axis=1).sum())
+        if slope <= tolerance or taken == most or idle == 10:
+            break
+        direction = here.direct / np.maximum(here.visited, 1e-12)[:, None]
+        while step > 1e-12:
+            moved = _moved(policy, step * direction, method)
+            ahead = expand(mdp, moved, eta, regulariser)
+            if _falls(here, ahead, moved - policy):
+                break
+            step *= 0.5
+        else:
+            break
+        # Ten steps without a gain that rounding could show are enough.
+        idle = idle + 1 if here.value - ahead.value <= 1e-14 * abs(here.value) else 0
+        policy, here, step = moved, ahead, min(2.0 * step, 1e6)
+    return Descent(policy, here.value, slope, taken)
+
+
+def _falls(here: Expansion, ahead: Expansion, move: Policy) -> bool:
+    # Near the optimum the criterion moves by less than its rounding, so the slopes decide too:
+    # the approximate condition of Hager and Zhang (2005).
+    before, after = float((here.direct * move).sum()), float((ahead.direct * move).sum())
+    return ahead.value <= here.value + 1e-14 * abs(here.value) and after <= -0.4 * before
+
+
+def best_stationary(
+    mdp: MDP,
+    eta: Eta,
+    regulariser: Regulariser = NONE,
+    starts: int = 4,
+    seed: int = 0,
+) -> Descent:
+    r"""The best stationary policy that descents from several starts find.
+
+    Starts: the $\gamma$-optimal policy, the uniform one and random ones. Where the weights are
+    geometric with factor $\beta$ the answer is exact: the $\beta$-optimal policy (errata (a)).
+    """
+    if (beta := geometric_weights(eta, mdp.gamma)) is not None:
+        policy = policy_iteration(mdp.with_discount(beta), regulariser).policy
+        return Descent(policy, criterion(mdp, policy, eta, regulariser), 0.0, 0)
+    rng = np.random.default_rng(seed)
+    interior = 1e-3
+    uniform = np.full(mdp.c.shape, 1.0 / mdp.actions)
+    planned = policy_iteration(mdp, regulariser).policy
+    guesses = [uniform, (1 - interior) * planned + interior * uniform]
+    guesses += [rng.dirichlet(np.ones(mdp.actions), size=mdp.states) for _ in range(starts)]
+    found = [descend(mdp, eta, guess, regulariser) for guess in guesses]
+    found.append(Descent(planned, criterion(mdp, planned, eta, regulariser), np.inf, 0))
+    return min(found, key=lambda descent: descent.value)
+
+
+def time_optimal(
+    mdp: MDP, eta: Eta, regulariser: Regulariser = NONE, tolerance: float = 1e-12
+) -> TimeOptimum:
+    r"""The best policy that knows the time, by backward induction.
+
+    $$V_n = \min_\pi w_n(\langle\pi, c\rangle-\Omega(\pi)) + \mathbb{E}V_{n+1}$$
+
+    Exact over all policies that see the state and the time, but for the weights beyond the horizon:
+    each state there counts as the cheapest, which makes the value low by at most `error`.
+    """
+    weights, rest = truncated_weights(eta, mdp.gamma, tolerance)
+    policies = np.empty((len(weights), *mdp.c.shape))
+    alone = regulariser.softmin(mdp.c)  # the least that one step can cost
+    v = np.full(mdp.states, rest * alone.min())
+    for n in reversed(range(len(weights))):
+        ahead = mdp.expect(v)
+        if weights[n] > 0.0:
+            # w softmin(c + E V / w): the regulariser is weighted as the cost is.
+            q = mdp.c + ahead / weights[n]
+            policies[n], v = regulariser.argmin(q), weights[n] * regulariser.softmin(q)
+        else:
+            policies[n], v = NONE.argmin(ahead), NONE.softmin(ahead)
+    return TimeOptimum(float(mdp.p0 @ v), float(rest * (alone.max() - alone.min())), policies)
+
+
+def planning_gap(mdp: MDP, eta: Eta, starts: int = 4) -> PlanningGap:
+    r"""What the $\gamma$-optimal policy costs beside the $\eta$-optimal ones, and the bound of (a).
+
+    $$J_\eta(\pi^*)-\inf J_\eta \le \mathrm{span}(c)\,\lVert w-\gamma^{\,\cdot}\rVert_1
+    \;\Big(\le 2\,\mathrm{span}(c)\,\tfrac{\kappa}{1-\kappa\gamma}\text{ for
+    }\mathrm{Geom}(\kappa)\Big)$$
+    """
+    policy = policy_iteration(mdp).policy
+    return PlanningGap(
+        heuristic=criterion(mdp, policy, eta),
+        stationary=best_stationary(mdp, eta, starts=starts).value,
+        in_time=time_optimal(mdp, eta).value,
+        bound=mdp.cost_span * weight_distance(eta, mdp.gamma),
+        policy=policy,
+    )
+
+
+def weight_distance(eta: Eta, gamma: float) -> float:
+    r"""$\lVert w-\gamma^{\,\cdot}\rVert_1$, rounded up by what lies beyond the horizon."""
+    weights, rest = truncated_weights(eta, gamma)
+    powers = gamma ** np.arange(len(weights))
+    beyond = rest + gamma ** len(weights) / (1.0 - gamma)
+    return float(np.abs(weights - powers).sum() + beyond)
+
+
+def _moved(policy: Policy, direction: Policy, method: Method) -> Policy:
+    if method == "projected":
+        return project_simplex(policy - direction)
+    shifted = direction - direction.min(axis=1, keepdims=True)
+    moved = policy * np.exp(-shifted)
+    return moved / moved.sum(axis=1, keepdims=True)

@@ -1,0 +1,166 @@
+"""Exact measures against brute force; truncation; what is singular or unvisited."""
+
+import numpy as np
+import pytest
+
+from etairl.eta import (
+    Dirac,
+    Geometric,
+    Mixture,
+    Poisson,
+    Table,
+    Uniform,
+    ZeroModifiedGeometric,
+    parse_eta,
+)
+from etairl.tabular.generators import (
+    chain,
+    go_stay,
+    go_stay_policy,
+    random_mdp,
+    random_policy,
+    random_sparse_mdp,
+)
+from etairl.tabular.linear import solve
+from etairl.tabular.mdp import MDP
+from etairl.tabular.measures import (
+    future,
+    geometric_weights,
+    mu,
+    mu_in_time,
+    policy_from_occupancy,
+    rho,
+    truncated_law,
+    truncated_weights,
+    weighted,
+)
+from etairl.types import InputError
+
+ETAS = [
+    Dirac(0),
+    Dirac(3),
+    Geometric(0.0),
+    Geometric(0.9),
+    Poisson(4.0),
+    Table((0.2, 0.0, 0.8)),
+    ZeroModifiedGeometric(0.9, 0.8),
+    Mixture((Dirac(1), Geometric(0.5)), (0.4, 0.6)),
+]
+
+
+def brute(mdp, policy, weights):
+    """Sum of explicit matrix powers; a thousand steps."""
+    total, power = np.zeros(mdp.states), np.eye(mdp.states)
+    for weight in weights:
+        total += weight * (mdp.p0 @ power)
+        power = power @ mdp.under(policy)
+    return total[:, None] * policy
+
+
+@pytest.mark.parametrize("eta", ETAS, ids=str)
+def test_measures_are_their_definition(eta):
+    rng = np.random.default_rng(0)
+    mdp = random_mdp(rng, 4, 3, 0.8)
+    policy = random_policy(rng, mdp)
+    found = mu(mdp, policy, eta)
+    expected = brute(mdp, policy, eta.weights(0.8, 1000))
+    assert np.abs(found.values - expected).sum() < 1e-11
+    assert found.error < 1e-11
+    ahead = future(mdp, policy, eta)
+    expected = brute(mdp, policy, np.exp(eta.log_pmf(1000)))
+    assert np.abs(ahead.values - expected).sum() < 1e-11
+    assert rho(mdp, policy).values == pytest.approx(mu(mdp, policy, Dirac(0)).values, abs=1e-12)
+
+
+def test_zero_modified_weights_of_another_gamma_are_summed():
+    eta = ZeroModifiedGeometric(0.9, 0.5)
+    assert geometric_weights(eta, 0.5) == 0.9
+    assert geometric_weights(eta, 0.8) is None
+    assert geometric_weights(Geometric(0.4), 0.0) == 0.4
+    rng = np.random.default_rng(1)
+    mdp = random_mdp(rng, 3, 2, 0.8)
+    policy = random_policy(rng, mdp)
+    expected = brute(mdp, policy, eta.weights(0.8, 1000))
+    assert np.abs(mu(mdp, policy, eta).values - expected).sum() < 1e-11
+
+
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-6])
+@pytest.mark.parametrize(
+    "eta",
+    [Poisson(30.0), Dirac(100), Mixture((Poisson(5.0), Geometric(0.95)), (0.5, 0.5))],
+    ids=str,
+)
+def test_what_is_left_out_is_bounded(eta, tolerance):
+    rng = np.random.default_rng(2)
+    mdp = random_mdp(rng, 3, 2, 0.9)
+    policy = random_policy(rng, mdp)
+    for measure in (mu, future):
+        rough, fine = (measure(mdp, policy, eta, t) for t in (tolerance, 1e-14))
+        missing = np.abs(rough.values - fine.values).sum()
+        assert missing <= rough.error + 1e-12
+    weights, rest = truncated_weights(eta, 0.9, tolerance)
+    assert weights.sum() + rest == pytest.approx(10.0, rel=1e-12)
+    law, rest = truncated_law(eta, tolerance)
+    assert law.sum() + rest == pytest.approx(1.0, rel=1e-12)
+    assert rest <= tolerance
+
+
+@pytest.mark.parametrize("kappa", [0.0, 0.5, 0.99])
+def test_sparse_solves_agree_with_dense_ones(kappa):
+    rng = np.random.default_rng(3)
+    for mdp in (random_sparse_mdp(rng, 60, 3, 3, 0.95), sparse_chain(60)):
+        dense = MDP(mdp.kernel, mdp.c, mdp.p0, mdp.gamma)
+        policy = random_policy(rng, mdp)
+        found, expected = (mu(world, policy, Geometric(kappa)) for world in (mdp, dense))
+        assert np.abs(found.values - expected.values).sum() < 1e-9
+        assert found.error < 1e-7
+        assert found.values.sum() == pytest.approx(20.0, rel=1e-10)
+
+
+def sparse_chain(length):
+    mdp = chain(length, 0.95, slip=0.1)
+    return MDP(mdp.rows, mdp.c, mdp.p0, mdp.gamma)
+
+
+def test_policies_in_time():
+    rng = np.random.default_rng(4)
+    mdp = random_mdp(rng, 3, 2, 0.8)
+    policy = random_policy(rng, mdp)
+    same = mu_in_time(mdp, np.stack([policy] * 3), Geometric(0.6))
+    assert same.values == pytest.approx(mu(mdp, policy, Geometric(0.6)).values, abs=1e-11)
+    assert weighted(mdp, policy, np.array([0.0, 2.0]))[:, 0] == pytest.approx(
+        2.0 * (mdp.p0 @ mdp.under(policy)) * policy[:, 0]
+    )
+
+
+def test_unvisited_states_are_explicit():
+    measure = np.array([[1.0, 3.0], [0.0, 0.0]])
+    with pytest.raises(InputError, match=r"state 1 has measure 0 \(1 of 2 states\), so its policy"):
+        policy_from_occupancy(measure)
+    assert policy_from_occupancy(measure, "uniform").tolist() == [[0.25, 0.75], [0.5, 0.5]]
+    assert np.isnan(policy_from_occupancy(measure, "nan")[1]).all()
+    with pytest.raises(InputError, match=r"measure\[0, 1\] is -1"):
+        policy_from_occupancy(np.array([[1.0, -1.0]]))
+
+
+@pytest.mark.parametrize("eta", [Uniform(), Geometric(1.0)], ids=str)
+def test_laws_without_a_horizon_are_singular(eta):
+    mdp = go_stay(0.0, 0.0, 0.0)
+    for measure in (mu, future):
+        with pytest.raises(InputError, match="no law without a horizon, so the system I - P would"):
+            measure(mdp, go_stay_policy(0.5), eta)
+
+
+def test_systems_that_are_singular_to_working_precision():
+    rng = np.random.default_rng(5)
+    with pytest.raises(InputError, match=r"the system I - 1 P is singular"):
+        solve(np.eye(2), np.ones(2), 1.0)
+    mdp = random_mdp(rng, 3, 2, 1.0 - 1e-15)
+    with pytest.raises(InputError, match="singular to working precision: the error may be"):
+        mu(mdp, random_policy(rng, mdp), Geometric(0.5))
+
+
+def test_a_law_that_looks_too_far_is_refused():
+    mdp = go_stay(0.0, 0.0, 0.0)
+    with pytest.raises(InputError, match="needs more than 4,194,304 steps"):
+        mu(mdp, go_stay_policy(0.5), parse_eta("dirac:9000000"))

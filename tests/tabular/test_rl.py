@@ -1,0 +1,115 @@
+"""Solvers of generalised RL: descents, the optimum in time, phases, the loss of planning."""
+
+import numpy as np
+import pytest
+
+from etairl.eta import Dirac, Geometric, Poisson, ZeroModifiedGeometric
+from etairl.regularisers import Entropy, Tsallis
+from etairl.tabular.criterion import criterion
+from etairl.tabular.generators import all_deterministic, random_mdp, random_policy
+from etairl.tabular.measures import mu, mu_in_time
+from etairl.tabular.operators import policy_iteration, value_iteration
+from etairl.tabular.phase import flow_polytope, phase_mu, phase_optimal, phase_program
+from etairl.tabular.rl import best_stationary, descend, planning_gap, time_optimal, weight_distance
+from etairl.types import InputError
+
+
+@pytest.mark.parametrize("method", ["mirror", "projected"])
+@pytest.mark.parametrize("eta", [Geometric(0.9), Poisson(2.0)], ids=str)
+def test_descents_end_where_no_direction_descends(eta, method):
+    rng = np.random.default_rng(0)
+    mdp = random_mdp(rng, 3, 2, 0.5)
+    start = random_policy(rng, mdp)
+    found = descend(mdp, eta, start, method=method)
+    assert found.slope < 1e-7
+    assert found.value < criterion(mdp, start, eta)
+    assert found.value == pytest.approx(criterion(mdp, found.policy, eta), abs=1e-12)
+    for other in all_deterministic(mdp):
+        nearby = 0.999 * found.policy + 0.001 * other
+        assert criterion(mdp, nearby, eta) >= found.value - 1e-9
+
+
+def test_both_descents_agree_with_entropy():
+    rng = np.random.default_rng(1)
+    mdp, eta = random_mdp(rng, 3, 2, 0.5), Geometric(0.7)
+    start = random_policy(rng, mdp)
+    for regulariser in (Entropy(0.2), Tsallis(0.4)):
+        one, two = (descend(mdp, eta, start, regulariser, m) for m in ("mirror", "projected"))
+        assert one.value == pytest.approx(two.value, abs=1e-8)
+
+
+@pytest.mark.parametrize("eta", [Dirac(0), ZeroModifiedGeometric(0.8, 0.5)], ids=str)
+@pytest.mark.parametrize("regulariser", [Entropy(0.2), Tsallis(0.2)])
+def test_with_geometric_weights_all_classes_agree(eta, regulariser):
+    rng = np.random.default_rng(2)
+    mdp = random_mdp(rng, 3, 2, 0.5)
+    best = best_stationary(mdp, eta, regulariser)
+    assert best.value == pytest.approx(time_optimal(mdp, eta, regulariser).value, abs=1e-9)
+    local = descend(mdp, eta, random_policy(rng, mdp), regulariser)
+    assert local.value == pytest.approx(best.value, abs=1e-8)
+
+
+@pytest.mark.parametrize("eta", [Geometric(0.6), Poisson(2.0), Dirac(2)], ids=str)
+@pytest.mark.parametrize("regulariser", [None, Entropy(0.3)])
+def test_the_optimum_in_time_is_attained_and_a_lower_bound(eta, regulariser):
+    rng = np.random.default_rng(3)
+    mdp = random_mdp(rng, 3, 2, 0.6)
+    best = time_optimal(mdp, eta) if regulariser is None else time_optimal(mdp, eta, regulariser)
+    assert best.error < 1e-10
+    if regulariser is None:
+        attained = (mu_in_time(mdp, best.policies, eta).values * mdp.c).sum()
+        assert attained == pytest.approx(best.value, abs=1e-10)
+    for _ in range(10):
+        policy = random_policy(rng, mdp)
+        value = criterion(mdp, policy, eta, *([] if regulariser is None else [regulariser]))
+        assert value >= best.value - 1e-10
+
+
+def test_phases():
+    rng = np.random.default_rng(4)
+    for _ in range(5):
+        mdp, kappa = random_mdp(rng, 3, 2, 0.6), 0.7
+        best = phase_optimal(mdp, kappa)
+        value, occupancy = phase_program(mdp, Geometric(kappa))
+        assert best.value == pytest.approx(value, abs=1e-9)
+        attained = phase_mu(mdp, kappa, best.waiting, best.running)
+        assert (attained * mdp.c).sum() == pytest.approx(value, abs=1e-9)
+        assert (occupancy * mdp.c).sum() == pytest.approx(value, abs=1e-9)
+
+
+def test_the_program_is_classical_for_the_dirac():
+    rng = np.random.default_rng(5)
+    mdp = random_mdp(rng, 4, 3, 0.8)
+    value, occupancy = phase_program(mdp, Dirac(0))
+    planned = policy_iteration(mdp)
+    assert value == pytest.approx(mdp.p0 @ planned.v, abs=1e-9)
+    assert occupancy == pytest.approx(mu(mdp, planned.policy, Dirac(0)).values, abs=1e-8)
+
+
+def test_laws_without_phases_have_no_program():
+    mdp = random_mdp(np.random.default_rng(6), 2, 2, 0.5)
+    with pytest.raises(InputError, match="poisson:2 has no finite phase, so no linear program"):
+        flow_polytope(mdp, Poisson(2.0))
+
+
+def test_the_loss_of_planning_is_ordered_and_bounded():
+    for seed in range(5):
+        mdp = random_mdp(np.random.default_rng(seed), 3, 2, 0.5)
+        gap = planning_gap(mdp, Geometric(0.9), starts=1)
+        assert gap.in_time - 1e-9 <= gap.stationary <= gap.heuristic + 1e-12
+        assert gap.heuristic - gap.in_time <= gap.bound
+        assert gap.bound <= 2 * mdp.cost_span * 0.9 / (1 - 0.45) + 1e-9
+
+
+def test_weight_distance_of_the_dirac_is_zero():
+    assert weight_distance(Dirac(0), 0.7) < 1e-9
+    # Dirac(1): w = (0, 1, gamma, ...), so the distance is 1 + sum (1 - gamma) gamma^n = 2.
+    assert weight_distance(Dirac(1), 0.7) == pytest.approx(2.0, abs=1e-9)
+
+
+def test_impatient_iterations_say_so():
+    mdp = random_mdp(np.random.default_rng(7), 3, 2, 0.9)
+    with pytest.raises(InputError, match="value iteration has not reached 1e-10 in 3 steps"):
+        value_iteration(mdp, most=3)
+    with pytest.raises(InputError, match="policy iteration has not reached 1e-10 in 1 steps"):
+        policy_iteration(mdp, Entropy(0.1), most=1)

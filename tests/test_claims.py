@@ -1,0 +1,78 @@
+"""`etairl theory`: every letter of the errata, its verdict, its JSON, and what a surprise does."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from etairl.claims import CHECKS, DOCUMENTED, Claim
+from etairl.claims.verdict import judge
+from etairl.cli.app import main
+
+ERRATA = (Path(__file__).parents[1] / "docs" / "errata.md").read_text()
+KEYS = ["id", "claim", "verdict", "evidence", "trials", "corrected", "corrected_evidence"]
+
+
+@pytest.mark.parametrize("letter", [letter for letter in CHECKS if letter != "o"])
+def test_every_claim_has_its_documented_verdict(letter):
+    """With the run-time checker, so (a) and (b) on fewer MDPs and (o) below, as a user runs it."""
+    claim = CHECKS[letter]() if letter not in "ab" else CHECKS[letter](2)
+    assert claim.id == letter
+    assert claim.verdict == DOCUMENTED[letter]
+    assert claim.trials > 0
+    assert all(isinstance(getattr(claim, key), int if key == "trials" else str) for key in KEYS)
+
+
+def test_the_documented_verdicts_are_those_of_the_errata():
+    """The summary table has one row per letter; its words contain the verdict."""
+    rows = dict(re.findall(r"^\| \[\((\w)\)\]\(#\w\) \| [^|]* \| ([^|]*) \|", ERRATA, re.M))
+    assert list(rows) == list(CHECKS) == list(DOCUMENTED)
+    words = {"true": "true", "misprint": "misprint", "false as stated": "false"}
+    for letter, verdict in DOCUMENTED.items():
+        if letter not in "lno":  # described, not judged, in one word
+            assert words[verdict] in rows[letter].lower(), letter
+
+
+def test_a_verdict_follows_from_both_checks():
+    assert judge(True, True, "misprint") == "true"
+    assert judge(False, True, "misprint") == "misprint"
+    assert judge(False, True, "false as stated") == "false as stated"
+    assert judge(True, False, "misprint") == "undecided"
+
+
+def test_the_command_prints_what_the_documentation_shows():
+    """As a user runs it, in a process of its own; a quarter of a minute on an idle machine."""
+    done = subprocess.run(
+        [sys.executable, "-m", "etairl", "theory"], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    page = (Path(__file__).parents[1] / "docs" / "cli.md").read_text()
+    shown = re.search(r"^\$ etairl theory\n(.*?)^```", page, re.M | re.DOTALL)[1]
+    lines = [line for line in shown.splitlines() if line != "…"]
+    assert len(lines) == 5
+    for line in lines:
+        assert line in done.stdout
+
+
+def quick(verdict):
+    return lambda: Claim("c", "a claim", verdict, "seen", 3, "put right", "seen too")
+
+
+def test_json_and_exit_code(monkeypatch, capsys):
+    monkeypatch.setattr("etairl.claims.CHECKS", {"c": quick("true")})
+    assert main(["theory", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [list(row) for row in found] == [KEYS]
+    assert found[0]["verdict"] == "true"
+    assert main(["theory"]) == 0
+    assert "1 claims: 1 true; every verdict is the documented one" in capsys.readouterr().out
+
+
+def test_a_surprise_ends_with_one(monkeypatch, capsys):
+    monkeypatch.setattr("etairl.claims.CHECKS", {"c": quick("undecided")})
+    assert main(["theory"]) == 1
+    assert "not as documented: c" in capsys.readouterr().out
+    assert main(["theory", "--json"]) == 1
