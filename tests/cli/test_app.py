@@ -192,12 +192,17 @@ def test_ls_explains_what_is_unusable(file):
     assert "unusable: broken.npz: not a readable .npz file" in done.stdout
 
 
-def test_demo_runs_twice(tmp_path):
+def test_demo_trains_shows_a_table_and_can_be_asked_again(tmp_path):
+    small = ("--transitions", 10_000, "--episodes", 2)
     for _ in range(2):
-        done = etairl("demo", "-o", tmp_path / "demo")
-        assert done.returncode == 0
-        assert "25 steps, high confidence" in done.stdout
-    assert sorted(os.listdir(tmp_path / "demo")) == ["limit-cycle.npz", "weighting.png"]
+        done = etairl("demo", "-o", tmp_path / "demo", *small)
+        assert done.returncode == 0, done.stderr
+        assert "behaviour cloning" in done.stdout
+        assert "expert, held out" in done.stdout
+    assert (tmp_path / "demo/figures/learning.png").stat().st_size > 10_000
+    done = etairl("demo", "-o", tmp_path / "demo", "--transitions", 20_000)
+    assert done.returncode == 2
+    assert "holds a run with other settings (girl)" in done.stderr
 
 
 def test_a_folder_that_cannot_be_written(tmp_path):

@@ -70,9 +70,9 @@ _DEFAULT = TrainConfig(
     warm_start=True,
     anchor=True,
     girl=GirlConfig(transitions=500_000, critic_cycles=5),
-    sac=SACConfig(hidden=(128, 128), first_temperature=1.0, target_entropy=-0.25),
+    sac=SACConfig(hidden=(128, 128), temperature=0.3),
 )
-"""A learner that begins as a clone of the expert and may leave it by a quarter of a nat."""
+"""A learner that begins as a clone of the expert, and pays 0.3 per nat for leaving it."""
 
 PRESETS: dict[str, TrainConfig] = {
     "default": _DEFAULT,
