@@ -114,3 +114,21 @@ def test_killed_before_the_first_checkpoint(folder):
     resume = [ETAIRL, "resume", "early", "--threads=1"]
     subprocess.run(resume, cwd=folder, check=True, capture_output=True, env=ENVIRONMENT)
     assert contents(folder / "early") == contents(folder / "unbroken")
+
+
+def test_a_disk_that_is_full(folder):
+    """No file may grow beyond 20 kB: the first checkpoint fails. With room again, all is well."""
+    command = [ETAIRL, "train", "-o", "full", *TINY, "--checkpoint-seconds=1000"]
+    done = subprocess.run(
+        ["bash", "-c", 'ulimit -f 20; exec "$@"', "full", *command],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT,
+    )
+    assert done.returncode == 2, done.stderr
+    assert "File too large" in done.stderr
+    assert "Traceback" not in done.stderr
+    resume = [ETAIRL, "resume", "full", "--threads=1"]
+    subprocess.run(resume, cwd=folder, check=True, capture_output=True, env=ENVIRONMENT)
+    assert contents(folder / "full") == contents(folder / "unbroken")
