@@ -173,7 +173,7 @@ def test_presets_are_the_table_of_the_paper():
 
 def etairl_train(tmp_path, *arguments, output="run"):
     command = [ETAIRL, "train", "-o", output, *map(str, arguments)]
-    return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def etairl_train(tmp_path, *arguments, output="run"):
         (("--demonstrations", "9000"), "asked for 9000 episodes, but there are only"),
         (("--transitions", "0"), "transitions must be at least 1"),
         (("--episodes", "1"), "episodes must be at least 2"),
-        (("--normalise",), "leave out --normalise"),
+        (("--preset", "near-clone", "--normalise"), "leave out --normalise"),
         (("--algorithm", "gail", "--eta", "poisson:25"), "gail is megan with eta dirac:0"),
         (("--algorithm", "gial"), "gail"),
         (("--mode", "fixed", "--env", "CartPole-v1"), "has no switch for its early ends"),

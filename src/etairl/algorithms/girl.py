@@ -28,7 +28,7 @@ from etairl.types import InputError, Task, Trajectories
 class GirlConfig:
     """Sizes of a cycle and of the memory; the names of the paper's table in brackets."""
 
-    transitions: int = 1_500_000
+    transitions: int = 1_100_000
     """transitions of the learner in all [Max-Transitions]"""
     episodes: int = 10
     """episodes of the learner in one cycle [N]"""

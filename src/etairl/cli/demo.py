@@ -37,11 +37,11 @@ class Config:
 def run(arguments: list[str]) -> int:
     """The command."""
     config = parse(Config, arguments, "demo")
-    settings = preset("scratch")
+    settings = preset("default")
     settings = replace(settings, girl=replace(settings.girl, transitions=config.transitions))
     directory = RunDirectory(config.output)
     console = out()
-    command = f"etairl train -o {config.output} --preset scratch --transitions {config.transitions}"
+    command = f"etairl train -o {config.output} --transitions {config.transitions}"
     console.print(f"[bold]$ {command}[/bold]")
     directory.open(settings)  # refuses a folder with another run
     if not directory.finished:

@@ -21,9 +21,9 @@ class Config:
     output: Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="FOLDER")]
     """the run directory; it must not exist yet"""
     preset: str = "default"
-    """where the settings below start from: default (stays near a clone of the expert), scratch
-    (begins with nothing), or a column of the paper's table: paper/hopper, paper/halfcheetah,
-    paper/ant, paper/fetchreach, paper/navigation"""
+    """where the settings below start from: default (begins with nothing), near-clone
+    (stays near a clone of the expert), or a column of the paper's table: paper/hopper,
+    paper/halfcheetah, paper/ant, paper/fetchreach, paper/navigation"""
     train: tyro.conf.OmitSubcommandPrefixes[tyro.conf.OmitArgPrefixes[TrainConfig]] = field(
         default_factory=TrainConfig
     )

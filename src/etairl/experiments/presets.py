@@ -60,13 +60,7 @@ _SMALL = {"p_layers": 4, "d_layers": 3, "d_hidden": 16}
 _FETCH = {"length": 100, "sac_epoch": 300, "sac_batch": 1024, "d_rate": 5, "d_epoch": 500}
 _MAZE = {"length": 50, "sac_epoch": 150, "sac_batch": 128, "d_rate": 1, "d_epoch": 300}
 
-_SCRATCH = TrainConfig(
-    girl=GirlConfig(transitions=1_100_000),
-    sac=SACConfig(hidden=(64, 64, 64), first_temperature=0.1),
-)
-"""A learner that begins with nothing: gradient penalty, half-fresh negatives, a replay that forgets
-nothing."""
-_DEFAULT = TrainConfig(
+_NEAR_CLONE = TrainConfig(
     warm_start=True,
     anchor=True,
     girl=GirlConfig(transitions=500_000, critic_cycles=5),
@@ -75,8 +69,9 @@ _DEFAULT = TrainConfig(
 """A learner that begins as a clone of the expert, and pays 0.3 per nat for leaving it."""
 
 PRESETS: dict[str, TrainConfig] = {
-    "default": _DEFAULT,
-    "scratch": _SCRATCH,
+    # Gradient penalty, half-fresh negatives, a replay that forgets nothing.
+    "default": TrainConfig(),
+    "near-clone": _NEAR_CLONE,
     "paper/hopper": _paper("Hopper-v5", "Hopper-v5-25x500", **_MUJOCO, d_hidden=16),
     "paper/halfcheetah": _paper("HalfCheetah-v5", "HalfCheetah-v5-25x500", **_MUJOCO, d_hidden=32),
     "paper/ant": _paper("Ant-v5", "Ant-v5-25x500", **_MUJOCO, d_hidden=32),

@@ -55,7 +55,9 @@ class TrainConfig:
     """stop when MMD² of mu has not improved for so many measurements; None to go on"""
     girl: GirlConfig = field(default_factory=GirlConfig)
     cost: DiscriminatorConfig = field(default_factory=DiscriminatorConfig)
-    sac: SACConfig = field(default_factory=lambda: SACConfig(hidden=(64, 64, 64)))
+    sac: SACConfig = field(
+        default_factory=lambda: SACConfig(hidden=(64, 64, 64), first_temperature=0.1)
+    )
 
     def __post_init__(self):
         for name, allowed in (("algorithm", Algorithm), ("mode", HorizonMode)):
