@@ -11,6 +11,9 @@ since the last one, not what the memory holds.
 import json
 import os
 import shutil
+import socket
+import struct
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
@@ -230,26 +233,48 @@ class RunDirectory:
 
 
 class EventLog:
-    """The metrics once more, as TensorBoard event files.
+    """The metrics once more, as a TensorBoard event file.
 
-    They hold times, so they are not the same in every repetition; nothing reads them but viewers.
+    It holds times, so it is not the same in every repetition; nothing reads it but viewers. Records
+    are written at once and unbuffered: a full disk is an error here and now, not at exit.
     """
 
     def __init__(self, folder: Path, step: int):
-        from tensorboardX import SummaryWriter
+        from tensorboardX.proto.event_pb2 import Event, SessionLog  # pyright: ignore[reportAttributeAccessIssue]
 
-        # What an interrupted run wrote after its checkpoint is made void.
-        self._writer = SummaryWriter(str(folder), purge_step=step if step else None)
+        folder.mkdir(parents=True, exist_ok=True)
+        name = f"events.out.tfevents.{time.time_ns()}.{socket.gethostname()}"
+        self._file = (folder / name).open("xb", buffering=0)
+        self._write(Event(wall_time=time.time(), file_version="brain.Event:2"))
+        if step:
+            # What an interrupted run wrote after its checkpoint is made void.
+            void = SessionLog(status=SessionLog.SessionStatus.Value("START"))
+            self._write(Event(wall_time=time.time(), step=step, session_log=void))
 
     def add(self, row: Mapping[str, Any]) -> None:
         """One cycle, placed at its number of transitions."""
-        for name, value in row.items():
-            if name not in ("cycle", "transitions"):
-                self._writer.add_scalar(name, value, row["transitions"])
+        from tensorboardX.proto.event_pb2 import Event  # pyright: ignore[reportAttributeAccessIssue]
+        from tensorboardX.proto.summary_pb2 import Summary  # pyright: ignore[reportAttributeAccessIssue]
+
+        values = [
+            Summary.Value(tag=name, simple_value=value)
+            for name, value in row.items()
+            if name not in ("cycle", "transitions")
+        ]
+        step, summary = row["transitions"], Summary(value=values)
+        self._write(Event(wall_time=time.time(), step=step, summary=summary))
 
     def close(self) -> None:
-        """Write out what is left."""
-        self._writer.close()
+        """No more cycles."""
+        self._file.close()
+
+    def _write(self, event: Any) -> None:
+        from tensorboardX.record_writer import masked_crc32c
+
+        data = event.SerializeToString()
+        size = struct.pack("<Q", len(data))
+        checks = [struct.pack("<I", masked_crc32c(part)) for part in (size, data)]
+        self._file.write(size + checks[0] + data + checks[1])
 
 
 def save_replay(directory: RunDirectory, replay: Replay) -> None:
