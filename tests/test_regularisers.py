@@ -134,3 +134,11 @@ def test_penalties_in_jax():
 def test_where_nobody_goes_d_is_one_half():
     d = GAN().discriminator(np.array([0.0, 1.0]), np.array([0.0, 0.0]))
     assert d.tolist() == [0.5, 1.0]
+
+
+def test_projection_of_large_entries():
+    """Beside 1e16 a 1 is lost in double precision, beside 2e7 in single."""
+    large = np.array([1e16, 1e16, -3.0])
+    assert project_simplex(large) == pytest.approx([0.5, 0.5, 0.0])
+    single = project_simplex(np.array([2e7, 0.0, 2e7], np.float32))
+    assert single == pytest.approx([0.5, 0.0, 0.5])

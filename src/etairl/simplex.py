@@ -12,6 +12,8 @@ def project_simplex(x: Float[Any, "... n"]) -> Float[Any, "... n"]:
     and Crowder 1974). Along the last axis.
     """
     xp = x.__array_namespace__()
+    # A shift changes nothing; without it the 1 would be lost beside large entries.
+    x = x - xp.max(x, axis=-1, keepdims=True)
     falling = xp.flip(xp.sort(x, axis=-1), axis=-1)
     excess = xp.cumulative_sum(falling, axis=-1) - 1.0
     count = xp.arange(1, x.shape[-1] + 1, dtype=x.dtype)

@@ -193,7 +193,7 @@ def test_games_that_make_no_sense_are_refused():
     costs = LinearCosts(features, Simplex())
     with pytest.raises(InputError, match=r"the expert's occupancy must have shape \(3, 2\)"):
         Game(mdp, Dirac(0), expert.T, costs)
-    with pytest.raises(InputError, match=r"expert\[0, 0\] is negative or NaN"):
+    with pytest.raises(InputError, match=r"expert\[0, 0\] is negative, NaN or infinite"):
         Game(mdp, Dirac(0), expert - 10.0, costs)
     with pytest.raises(InputError, match="poisson:2 has no phase; choose within='time'"):
         Game(mdp, Poisson(2.0), expert, costs, "phase")

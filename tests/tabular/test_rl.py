@@ -113,3 +113,33 @@ def test_impatient_iterations_say_so():
         value_iteration(mdp, most=3)
     with pytest.raises(InputError, match="policy iteration has not reached 1e-10 in 1 steps"):
         policy_iteration(mdp, Entropy(0.1), most=1)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e4, 1e6])
+def test_the_unit_of_the_cost_changes_nothing(scale):
+    rng = np.random.default_rng(0)
+    for _ in range(12):
+        mdp = random_mdp(rng, 3, 3, 0.5)
+        one = best_stationary(mdp, Geometric(0.9))
+        other = best_stationary(mdp.with_cost(scale * mdp.c), Geometric(0.9))
+        assert other.value == pytest.approx(scale * one.value, rel=1e-7)
+        assert np.isfinite(other.slope)
+
+
+@pytest.mark.parametrize("regulariser", [None, Entropy(0.2)], ids=str)
+def test_a_descent_leaves_the_boundary(regulariser):
+    rng = np.random.default_rng(1)
+    mdp = random_mdp(rng, 3, 2, 0.5)
+    options = {} if regulariser is None else {"regulariser": regulariser}
+    best = best_stationary(mdp, Geometric(0.9), **options)
+    for start in all_deterministic(mdp):
+        found = descend(mdp, Geometric(0.9), start, **options)
+        assert found.slope < 1e-6
+        assert found.value >= best.value - 1e-9
+
+
+def test_a_misspelt_method():
+    mdp = random_mdp(np.random.default_rng(1), 2, 2, 0.5)
+    uniform = np.full((2, 2), 0.5)
+    with pytest.raises(Exception, match="mirrror"):
+        descend(mdp, Geometric(0.5), uniform, method="mirrror")

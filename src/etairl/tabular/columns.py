@@ -28,7 +28,7 @@ class Saddle(NamedTuple):
     primal: float
     r"""$\max_cL$ at the occupancy: an upper bound of the value"""
     dual: float
-    r"""$\min_\mu L$ at the best cost found: a lower bound"""
+    r"""$\min_\mu L$ at the best cost found: a lower bound, where `Game.proven`"""
     cost: Float[np.ndarray, "state action"]
     occupancy: Float[np.ndarray, "state action"]
     """of the mixture, that is the average of the columns"""
@@ -43,7 +43,7 @@ class Saddle(NamedTuple):
 
 
 def generate(game: Game, tolerance: float = 1e-8, most: int = 500) -> Saddle:
-    """Solve a game to a proven gap, starting from the best response to no cost at all."""
+    """Add best responses until the gap is closed, starting from that to no cost at all."""
     first = game.respond(np.zeros(game.mdp.c.shape))
     columns, policies = [first.occupancy], [first.policy]
     best = (-np.inf, np.zeros(game.mdp.c.shape))

@@ -12,7 +12,7 @@ use: `stationary` policies, drawn at random at the start; the `time`; the `phase
 """
 
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -113,9 +113,13 @@ class Game:
                 f"the expert's occupancy must have shape {self.mdp.c.shape}, got "
                 f"{self.expert.shape}"
             )
-        if not (self.expert >= 0.0).all():
-            first = np.argwhere(~(self.expert >= 0.0))[0].tolist()
-            raise InputError(f"expert{first} is negative or NaN: an occupancy is neither")
+        if self.within not in get_args(Within):
+            known = ", ".join(get_args(Within))
+            raise InputError(f"within must be one of {known}, got {self.within!r}")
+        good = (self.expert >= 0.0) & np.isfinite(self.expert)
+        if not good.all():
+            first = np.argwhere(~good)[0].tolist()
+            raise InputError(f"expert{first} is negative, NaN or infinite: an occupancy is neither")
         if self.within == "phase" and geometric_parameter(self.eta) is None:
             raise InputError(f"{self.eta} has no phase; choose within='time'")
 

@@ -173,7 +173,8 @@ def imitate(
         world = mdp.with_cost(costs.maximum(own, expert)[1])
         if settings.matched:
             direct = gradient(world, policy, eta, settings.regulariser)
-            direct = direct / own.sum(axis=1, keepdims=True)
+            # Where the learner never is, the gradient is 0 and the policy stays as it was.
+            direct = direct / np.maximum(own.sum(axis=1, keepdims=True), 1e-12)
         else:
             v = evaluate(world, policy, settings.regulariser)
             direct = world.c - settings.regulariser.gradient(policy) + mdp.gamma * mdp.expect(v)

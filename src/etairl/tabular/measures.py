@@ -122,6 +122,8 @@ def policy_from_occupancy(
     if not (measure >= 0.0).all():
         first = tuple(np.argwhere(~(measure >= 0.0))[0].tolist())
         raise InputError(f"measure{list(first)} is {measure[first]:.6g}: a measure is not negative")
+    if unvisited not in ("error", "uniform", "nan"):
+        raise InputError(f"unvisited must be 'error', 'uniform' or 'nan', got {unvisited!r}")
     states = measure.sum(axis=1, keepdims=True)
     empty = states[:, 0] == 0.0
     if unvisited == "error" and empty.any():

@@ -22,8 +22,11 @@ from etairl.tabular.criterion import Expansion, criterion, expand
 from etairl.tabular.mdp import MDP, Policy, check_policy
 from etairl.tabular.measures import geometric_weights, truncated_weights
 from etairl.tabular.operators import NONE, policy_iteration
+from etairl.types import InputError
 
 Method = Literal["mirror", "projected"]
+_INTERIOR = 1e-3  # share of the uniform policy in a start that mirror steps could not leave
+_FLOOR = 1e-200  # least probability after a mirror step: no action is lost for good
 
 
 class Descent(NamedTuple):
@@ -73,18 +76,29 @@ def descend(
     r"""Mirror or projected descent on $J_{\eta,\Omega}$ over stationary policies, from `start`.
 
     Mirror: $\pi\propto\pi\,e^{-\tau G/\mu}$; projected: $\pi=\Pi_\Delta(\pi-\tau G/\mu)$, with the
-    exact gradient $G$ divided by the occupancy of the state. The step $\tau$ doubles after a
-    success and halves until the criterion falls. $J_\eta$ is not convex: the end is a
-    stationary point.
+    exact gradient $G$ divided by the occupancy of the state and by the unit of the cost, so that
+    $c\to sc$ (and $\Omega\to s\Omega$) changes nothing. The step $\tau$ doubles after a success and
+    halves until the criterion falls. $J_\eta$ is not convex: the end is a stationary point.
+
+    Args:
+        mdp: the world.
+        eta: the weighting.
+        start: the first policy. Where mirror steps could not leave it, because an action has
+            probability 0, a thousandth of the uniform policy is mixed in.
+        regulariser: $\Omega$.
+        method: `mirror` or `projected`.
+        tolerance: of the slope, in units of span(c) plus the range of $\Omega$.
+        most: steps at most.
     """
-    policy = check_policy(mdp, start)
-    here = expand(mdp, policy, eta, regulariser)
-    step, slope, taken, idle = 1.0, np.inf, 0, 0
+    if method not in ("mirror", "projected"):
+        raise InputError(f"method must be 'mirror' or 'projected', got {method!r}")
+    unit = _unit(mdp, regulariser)
+    policy, here = _inside(mdp, eta, check_policy(mdp, start), regulariser, tolerance * unit)
+    step, taken, idle = 1.0, 0, 0
     for taken in range(most + 1):
-        slope = float((policy * here.direct).sum() - here.direct.min(axis=1).sum())
-        if slope <= tolerance or taken == most or idle == 10:
+        if _slope(policy, here) <= tolerance * unit or taken == most or idle == 10:
             break
-        direction = here.direct / np.maximum(here.visited, 1e-12)[:, None]
+        direction = here.direct / (unit * np.maximum(here.visited, 1e-12)[:, None])
         while step > 1e-12:
             moved = _moved(policy, step * direction, method)
             ahead = expand(mdp, moved, eta, regulariser)
@@ -96,7 +110,32 @@ def descend(
         # Ten steps without a gain that rounding could show are enough.
         idle = idle + 1 if here.value - ahead.value <= 1e-14 * abs(here.value) else 0
         policy, here, step = moved, ahead, min(2.0 * step, 1e6)
-    return Descent(policy, here.value, slope, taken)
+    return Descent(policy, here.value, _slope(policy, here), taken)
+
+
+def _unit(mdp: MDP, regulariser: Regulariser) -> float:
+    """What one step can differ by: the span of the cost and the range of the regulariser."""
+    uniform = np.full(mdp.c.shape, 1.0 / mdp.actions)
+    corners = [np.broadcast_to(row, mdp.c.shape) for row in np.eye(mdp.actions)]
+    middle = regulariser.value(uniform)
+    ranges = [np.abs(regulariser.value(corner) - middle).max() for corner in corners]
+    unit = mdp.cost_span + float(max(ranges))
+    return unit if unit > 0.0 else 1.0
+
+
+def _slope(policy: Policy, here: Expansion) -> float:
+    return float((policy * here.direct).sum() - here.direct.min(axis=1).sum())
+
+
+def _inside(
+    mdp: MDP, eta: Eta, start: Policy, regulariser: Regulariser, tolerance: float
+) -> tuple[Policy, Expansion]:
+    """The start itself, or, unless it is stationary already, a point inside the simplex near it."""
+    here = expand(mdp, start, eta, regulariser)
+    if start.min() >= _FLOOR or _slope(start, here) <= tolerance:
+        return start, here
+    inner = (1.0 - _INTERIOR) * start + _INTERIOR / mdp.actions
+    return inner, expand(mdp, inner, eta, regulariser)
 
 
 def _falls(here: Expansion, ahead: Expansion, move: Policy) -> bool:
@@ -122,13 +161,13 @@ def best_stationary(
         policy = policy_iteration(mdp.with_discount(beta), regulariser).policy
         return Descent(policy, criterion(mdp, policy, eta, regulariser), 0.0, 0)
     rng = np.random.default_rng(seed)
-    interior = 1e-3
     uniform = np.full(mdp.c.shape, 1.0 / mdp.actions)
     planned = policy_iteration(mdp, regulariser).policy
-    guesses = [uniform, (1 - interior) * planned + interior * uniform]
+    guesses = [uniform, (1.0 - _INTERIOR) * planned + _INTERIOR * uniform]
     guesses += [rng.dirichlet(np.ones(mdp.actions), size=mdp.states) for _ in range(starts)]
     found = [descend(mdp, eta, guess, regulariser) for guess in guesses]
-    found.append(Descent(planned, criterion(mdp, planned, eta, regulariser), np.inf, 0))
+    there = expand(mdp, planned, eta, regulariser)
+    found.append(Descent(planned, there.value, _slope(planned, there), 0))
     return min(found, key=lambda descent: descent.value)
 
 
@@ -185,6 +224,8 @@ def weight_distance(eta: Eta, gamma: float) -> float:
 def _moved(policy: Policy, direction: Policy, method: Method) -> Policy:
     if method == "projected":
         return project_simplex(policy - direction)
-    shifted = direction - direction.min(axis=1, keepdims=True)
-    moved = policy * np.exp(-shifted)
-    return moved / moved.sum(axis=1, keepdims=True)
+    # Only actions that are taken may set the shift: a better one of tiny probability would make
+    # all others underflow.
+    taken = np.where(policy > _FLOOR, direction, np.inf)
+    moved = policy * np.exp(np.minimum(taken.min(axis=1, keepdims=True) - direction, 600.0))
+    return np.maximum(moved / moved.sum(axis=1, keepdims=True), _FLOOR)
