@@ -13,6 +13,7 @@ from etairl.eta import (
     ZeroModifiedGeometric,
     parse_eta,
 )
+from etairl.tabular import linear
 from etairl.tabular.generators import (
     chain,
     go_stay,
@@ -164,3 +165,28 @@ def test_a_law_that_looks_too_far_is_refused():
     mdp = go_stay(0.0, 0.0, 0.0)
     with pytest.raises(InputError, match="needs more than 4,194,304 steps"):
         mu(mdp, go_stay_policy(0.5), parse_eta("dirac:9000000"))
+
+
+@pytest.mark.parametrize("transpose", [False, True])
+def test_the_error_of_a_solve_bounds_a_wrong_solution(monkeypatch, transpose):
+    """A solver that is off by 1e-9 must be found out by the residual, whichever way it came."""
+    rng = np.random.default_rng(6)
+    mdp = random_mdp(rng, 5, 2, 0.9)
+    step, b = mdp.under(random_policy(rng, mdp)), rng.random(5)
+    exact, _ = solve(step, b, 0.9, transpose)
+    true_solve, off = np.linalg.solve, 1e-9 * rng.standard_normal(5)
+    monkeypatch.setattr(linear.np.linalg, "solve", lambda a, y: true_solve(a, y) + off)
+    found, error = solve(step, b, 0.9, transpose)
+    missing = np.linalg.norm(found - exact, 1 if transpose else np.inf)
+    assert 1e-10 < missing <= error + 1e-13
+
+
+def test_sparse_elimination_solves_what_the_iteration_gives_up(monkeypatch):
+    mdp = sparse_chain(40)
+    step = mdp.under(np.full((40, 2), 0.5))
+    b = np.random.default_rng(7).random(40)
+    expected = np.linalg.solve(np.eye(40) - 0.95 * step.toarray(), b)
+    monkeypatch.setattr(linear, "_iterate", lambda matrix, b, discount: np.zeros(40))
+    found, error = solve(step, b, 0.95)
+    assert found == pytest.approx(expected, abs=1e-11)
+    assert error < 1e-11

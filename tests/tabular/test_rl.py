@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 from etairl.eta import Dirac, Geometric, Poisson, ZeroModifiedGeometric
-from etairl.regularisers import Entropy, Tsallis
-from etairl.tabular.criterion import criterion
-from etairl.tabular.generators import all_deterministic, random_mdp, random_policy
+from etairl.regularisers import Entropy, Tsallis, Unregularised
+from etairl.simplex import project_simplex
+from etairl.tabular.criterion import criterion, expand
+from etairl.tabular.generators import all_deterministic, go_stay, random_mdp, random_policy
+from etairl.tabular.mdp import deterministic
 from etairl.tabular.measures import mu, mu_in_time
-from etairl.tabular.operators import policy_iteration, value_iteration
+from etairl.tabular.operators import apply_optimal, policy_iteration, value_iteration
 from etairl.tabular.phase import flow_polytope, phase_mu, phase_optimal, phase_program
 from etairl.tabular.rl import best_stationary, descend, planning_gap, time_optimal, weight_distance
 from etairl.types import InputError
@@ -27,6 +29,63 @@ def test_descents_end_where_no_direction_descends(eta, method):
     for other in all_deterministic(mdp):
         nearby = 0.999 * found.policy + 0.001 * other
         assert criterion(mdp, nearby, eta) >= found.value - 1e-9
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e4, 1e6])
+def test_the_units_of_the_cost_do_not_matter(scale):
+    eta = Geometric(0.9)
+    for seed in range(12):
+        mdp = random_mdp(np.random.default_rng(seed), 3, 2, 0.5)
+        one, other = best_stationary(mdp, eta), best_stationary(mdp.with_cost(scale * mdp.c), eta)
+        assert other.value / scale == pytest.approx(one.value, rel=1e-9)
+        assert other.slope <= 1e-8 * scale
+    soft = best_stationary(mdp, eta, Entropy(0.2), starts=1).value
+    scaled = best_stationary(mdp.with_cost(scale * mdp.c), eta, Entropy(0.2 * scale), starts=1)
+    assert scaled.value / scale == pytest.approx(soft, rel=1e-9)
+
+
+@pytest.mark.parametrize("method", ["mirror", "projected"])
+@pytest.mark.parametrize("regulariser", [Unregularised(), Entropy(0.2), Tsallis(0.3)])
+def test_descents_leave_a_deterministic_start(method, regulariser):
+    mdp, eta = random_mdp(np.random.default_rng(3), 3, 2, 0.9), Geometric(0.5)
+    found = descend(mdp, eta, deterministic([0, 1, 0], 2), regulariser, method)
+    assert found.slope < 1e-6
+    assert found.value == pytest.approx(best_stationary(mdp, eta, regulariser).value, abs=1e-8)
+
+
+def test_a_stationary_start_is_returned_as_it_is():
+    mdp = random_mdp(np.random.default_rng(3), 3, 2, 0.9)
+    planned = policy_iteration(mdp).policy
+    found = descend(mdp, Dirac(0), planned)
+    assert (found.policy == planned).all()
+    assert found.iterations == 0
+
+
+def test_the_slope_of_the_best_stationary_policy_is_known():
+    """Planning with gamma is optimal here, so the planner's own policy is the answer."""
+    best = best_stationary(go_stay(0.4, 1.0, 0.0), Geometric(0.1))
+    assert best.policy[0].tolist() == [1.0, 0.0]
+    assert best.slope == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_projected_step_is_a_projection():
+    """The first step that is accepted is project_simplex(pi - tau G / (mu span c))."""
+    rng = np.random.default_rng(4)
+    mdp, eta = random_mdp(rng, 3, 2, 0.5), Geometric(0.9)
+    start = random_policy(rng, mdp)
+    found = descend(mdp, eta, start, method="projected", most=1).policy
+    here = expand(mdp, start, eta)
+    direction = here.direct / (mdp.cost_span * here.visited[:, None])
+    steps = [project_simplex(start - 0.5**i * direction) for i in range(20)]
+    assert min(np.abs(found - step).max() for step in steps) < 1e-12
+    assert found.tolist() != descend(mdp, eta, start, method="mirror", most=1).policy.tolist()
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_misspelt_method_is_refused():
+    mdp = random_mdp(np.random.default_rng(0), 3, 2, 0.5)
+    with pytest.raises(InputError, match="method must be 'mirror' or 'projected', got 'mirrror'"):
+        descend(mdp, Geometric(0.5), np.full((3, 2), 0.5), method="mirrror")
 
 
 def test_both_descents_agree_with_entropy():
@@ -101,6 +160,27 @@ def test_the_loss_of_planning_is_ordered_and_bounded():
         assert gap.bound <= 2 * mdp.cost_span * 0.9 / (1 - 0.45) + 1e-9
 
 
+def test_the_error_in_time_bounds_what_was_cut_off():
+    """Cut early, the optimum is low by something, and by no more than `error`."""
+    mdp, eta = random_mdp(np.random.default_rng(8), 3, 2, 0.9), Geometric(0.9)
+    exact, rough = time_optimal(mdp, eta), time_optimal(mdp, eta, tolerance=0.5)
+    assert 1e-3 < exact.value - rough.value <= rough.error
+
+
+def test_the_error_of_policy_iteration_is_a_bound():
+    """Stopped at a loose tolerance; with gamma = .95 the residual alone is no bound."""
+    tight = 0
+    for seed in range(10):
+        mdp = random_mdp(np.random.default_rng(seed), 4, 3, 0.95)
+        exact = policy_iteration(mdp, tolerance=1e-12).v
+        rough = policy_iteration(mdp, tolerance=20.0)
+        missing = np.abs(rough.v - exact).max()
+        assert missing <= rough.error + 1e-9
+        residual = np.abs(rough.v - apply_optimal(mdp, rough.v)).max()
+        tight += missing > residual
+    assert tight > 0
+
+
 def test_weight_distance_of_the_dirac_is_zero():
     assert weight_distance(Dirac(0), 0.7) < 1e-9
     # Dirac(1): w = (0, 1, gamma, ...), so the distance is 1 + sum (1 - gamma) gamma^n = 2.
@@ -113,33 +193,3 @@ def test_impatient_iterations_say_so():
         value_iteration(mdp, most=3)
     with pytest.raises(InputError, match="policy iteration has not reached 1e-10 in 1 steps"):
         policy_iteration(mdp, Entropy(0.1), most=1)
-
-
-@pytest.mark.parametrize("scale", [1e-6, 1e4, 1e6])
-def test_the_unit_of_the_cost_changes_nothing(scale):
-    rng = np.random.default_rng(0)
-    for _ in range(12):
-        mdp = random_mdp(rng, 3, 3, 0.5)
-        one = best_stationary(mdp, Geometric(0.9))
-        other = best_stationary(mdp.with_cost(scale * mdp.c), Geometric(0.9))
-        assert other.value == pytest.approx(scale * one.value, rel=1e-7)
-        assert np.isfinite(other.slope)
-
-
-@pytest.mark.parametrize("regulariser", [None, Entropy(0.2)], ids=str)
-def test_a_descent_leaves_the_boundary(regulariser):
-    rng = np.random.default_rng(1)
-    mdp = random_mdp(rng, 3, 2, 0.5)
-    options = {} if regulariser is None else {"regulariser": regulariser}
-    best = best_stationary(mdp, Geometric(0.9), **options)
-    for start in all_deterministic(mdp):
-        found = descend(mdp, Geometric(0.9), start, **options)
-        assert found.slope < 1e-6
-        assert found.value >= best.value - 1e-9
-
-
-def test_a_misspelt_method():
-    mdp = random_mdp(np.random.default_rng(1), 2, 2, 0.5)
-    uniform = np.full((2, 2), 0.5)
-    with pytest.raises(Exception, match="mirrror"):
-        descend(mdp, Geometric(0.5), uniform, method="mirrror")

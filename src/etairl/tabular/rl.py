@@ -93,7 +93,11 @@ def descend(
     if method not in ("mirror", "projected"):
         raise InputError(f"method must be 'mirror' or 'projected', got {method!r}")
     unit = _unit(mdp, regulariser)
-    policy, here = _inside(mdp, eta, check_policy(mdp, start), regulariser, tolerance * unit)
+    policy = check_policy(mdp, start)
+    here = expand(mdp, policy, eta, regulariser)
+    if method == "mirror" and policy.min() < _FLOOR and _slope(policy, here) > tolerance * unit:
+        policy = (1.0 - _INTERIOR) * policy + _INTERIOR / mdp.actions
+        here = expand(mdp, policy, eta, regulariser)
     step, taken, idle = 1.0, 0, 0
     for taken in range(most + 1):
         if _slope(policy, here) <= tolerance * unit or taken == most or idle == 10:
@@ -125,17 +129,6 @@ def _unit(mdp: MDP, regulariser: Regulariser) -> float:
 
 def _slope(policy: Policy, here: Expansion) -> float:
     return float((policy * here.direct).sum() - here.direct.min(axis=1).sum())
-
-
-def _inside(
-    mdp: MDP, eta: Eta, start: Policy, regulariser: Regulariser, tolerance: float
-) -> tuple[Policy, Expansion]:
-    """The start itself, or, unless it is stationary already, a point inside the simplex near it."""
-    here = expand(mdp, start, eta, regulariser)
-    if start.min() >= _FLOOR or _slope(start, here) <= tolerance:
-        return start, here
-    inner = (1.0 - _INTERIOR) * start + _INTERIOR / mdp.actions
-    return inner, expand(mdp, inner, eta, regulariser)
 
 
 def _falls(here: Expansion, ahead: Expansion, move: Policy) -> bool:
