@@ -32,7 +32,10 @@ from etairl.types import InputError, Task, Trajectories
 
 
 class Best(NamedTuple):
-    """The players at the smallest MMD² of mu so far."""
+    """The players just after the cycle whose episodes had the smallest MMD² of mu so far.
+
+    The episodes were played before that cycle's updates, the players are those after them.
+    """
 
     actor: MLP
     normaliser: Normaliser
