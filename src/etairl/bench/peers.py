@@ -2,7 +2,7 @@
 
 Run by path with the Python of that environment (see `benchmarks/`): it imports nothing of etairl.
 
-    PYTHON peers.py {sb3,sbx} HIDDEN… --batch 256     prints {"milliseconds": …}
+    PYTHON peers.py {sb3,sbx} ENVIRONMENT HIDDEN…     prints {"milliseconds": …}
 """
 
 import argparse
@@ -11,12 +11,18 @@ import time
 from importlib.metadata import version
 from typing import Any
 
+ROUND = 200
+"""updates in one round of timing"""
 
-def milliseconds(library: str, hidden: list[int], batch: int, updates: int) -> float:
-    """The fastest of several rounds of updates on random transitions of Hopper.
 
-    SBX is timed the way it is fastest: all updates of a round in one compiled loop.
+def milliseconds(library: str, environment: str, hidden: list[int], batch: int, way: int) -> float:
+    """The fastest of several rounds of updates on random transitions, `way` updates in a call.
+
+    By default both libraries make one update in a call; SBX is fastest when a whole round is one
+    compiled loop.
     """
+    import gymnasium
+
     if library == "sbx":
         from sbx import SAC  # pyright: ignore[reportMissingImports]
     else:
@@ -28,26 +34,31 @@ def milliseconds(library: str, hidden: list[int], batch: int, updates: int) -> f
         "seed": 0,
         "device": "cpu",
     }
-    model = SAC("MlpPolicy", "Hopper-v5", **settings)
+    options = {"include_cfrc_ext_in_observation": False} if environment == "Ant-v5" else {}
+    model = SAC("MlpPolicy", gymnasium.make(environment, **options), **settings)
     model.learn(2 * batch + 1)
-    model.train(updates, batch)  # compiles
+    model.train(way, batch)  # compiles
     taken = []
     for _ in range(3):
         start = time.perf_counter()
-        model.train(updates, batch)
+        for _ in range(ROUND // way):
+            model.train(way, batch)
         taken.append(time.perf_counter() - start)
-    return 1e3 * min(taken) / updates
+    return 1e3 * min(taken) / ROUND
 
 
 def main() -> None:
     """Read the command line, print JSON."""
     parser = argparse.ArgumentParser()
     parser.add_argument("library", choices=("sb3", "sbx"))
+    parser.add_argument("environment")
     parser.add_argument("hidden", type=int, nargs="+")
     parser.add_argument("--batch", type=int, default=256)
-    parser.add_argument("--updates", type=int, default=200)
+    parser.add_argument("--updates-per-call", type=int, default=1)
     given = parser.parse_args()
-    found = milliseconds(given.library, given.hidden, given.batch, given.updates)
+    found = milliseconds(
+        given.library, given.environment, given.hidden, given.batch, given.updates_per_call
+    )
     package = {"sb3": "stable-baselines3", "sbx": "sbx-rl"}[given.library]
     print(json.dumps({"milliseconds": found, "version": version(package)}))
 

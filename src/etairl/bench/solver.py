@@ -4,17 +4,25 @@ import json
 import os
 import subprocess
 import time
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from etairl.buffers import Replay
 from etairl.rollouts import collect
 from etairl.solvers.sac import SAC, Batch, SACConfig
 from etairl.tasks import make_task
-from etairl.types import InputError, Spec, Task
+from etairl.types import InputError, Spec
+
+SIZES = {"Hopper-v5": (11, 3), "Ant-v5": (27, 8)}
+"""columns of observations and actions; Ant without contact forces"""
+WAYS = (1, 200)
+"""updates in one call of a peer: its default, and the way it is fastest"""
 
 
 @dataclass(frozen=True)
@@ -34,8 +42,9 @@ class Rollouts:
 
 @dataclass(frozen=True)
 class Update:
-    """Time of one gradient update in a compiled scan."""
+    """Time of one gradient update, with its share of the draw from the replay."""
 
+    environment: str
     hidden: tuple[int, ...]
     batch: int
     milliseconds: float
@@ -47,13 +56,16 @@ class Peer:
 
     library: str
     version: str
+    environment: str
     hidden: tuple[int, ...]
     batch: int
+    updates_per_call: int
     milliseconds: float
     ours_milliseconds: float
     ratio: float
     """its time to ours"""
-    limit: float
+    limit: float | None
+    """for its default, one update in a call"""
     ok: bool
 
 
@@ -68,7 +80,7 @@ def bench_rollouts(environment: str, envs: int = 90, steps: int = 500, rounds: i
         start = time.perf_counter()
         collect(rng, task, policy, envs)
         own.append(time.perf_counter() - start)
-        bare.append(_bare(rng, task, steps))
+        bare.append(_bare(rng, environment, envs, steps))
     ratio = min(bare) / min(own)
     rate = envs * steps
     return Rollouts(
@@ -76,42 +88,100 @@ def bench_rollouts(environment: str, envs: int = 90, steps: int = 500, rounds: i
     )
 
 
-def _bare(rng: np.random.Generator, task: Task, steps: int) -> float:
-    actions = rng.uniform(-1, 1, (task.envs, task.spec.act_dim)).astype(np.float32)
-    task.reset()
+def _bare(rng: np.random.Generator, environment: str, envs: int, steps: int) -> float:
+    """EnvPool itself with fixed actions, none of our code in the loop."""
+    import envpool
+
+    options = {} if environment == "Pendulum-v1" else {"terminate_when_unhealthy": False}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Gymnasium on the precision of bounds
+        pool = envpool.make(
+            environment,
+            env_type="gymnasium",
+            num_envs=envs,
+            num_threads=min(os.cpu_count() or 1, envs),
+            max_episode_steps=steps,
+            **options | ({"use_contact_force": False} if environment == "Ant-v5" else {}),
+        )
+        space, _ = pool.action_space, pool.observation_space
+    actions = rng.uniform(-1, 1, (envs, *space.shape)).astype(space.dtype)
+    pool.reset()
     start = time.perf_counter()
     for _ in range(steps):
-        task.step(actions)
+        pool.step(actions)
     return time.perf_counter() - start
 
 
-def bench_update(hidden: tuple[int, ...], batch: int = 256, updates: int = 200) -> Update:
-    """Time the update of soft actor-critic at the sizes of Hopper."""
-    solver = SAC(SACConfig(hidden=hidden), Spec(11, 3, (-1.0,) * 3, (1.0,) * 3))
-    rng = np.random.default_rng(0)
-    shape = (updates, batch)
-    batches = Batch(
-        obs=jnp.asarray(rng.normal(size=(*shape, 11)), jnp.float32),
-        act=jnp.asarray(rng.uniform(-1, 1, (*shape, 3)), jnp.float32),
-        cost=jnp.asarray(rng.normal(size=shape), jnp.float32),
-        next_obs=jnp.asarray(rng.normal(size=(*shape, 11)), jnp.float32),
-        terminated=jnp.zeros(shape),
+def bench_update(
+    environment: str, hidden: tuple[int, ...], batch: int = 256, updates: int = 200
+) -> Update:
+    """Time a round of updates of soft actor-critic, from the replay to the new weights."""
+    obs_dim, act_dim = SIZES[environment]
+    solver = SAC(
+        SACConfig(hidden=hidden), Spec(obs_dim, act_dim, (-1.0,) * act_dim, (1.0,) * act_dim)
     )
+    rng = np.random.default_rng(0)
+    replay = _full_replay(rng, obs_dim, act_dim)
     state = solver.init(jax.random.key(0))
     taken = []
     for number in range(4):  # the first one compiles
         start = time.perf_counter()
+        drawn = replay.draw(rng, (updates, batch))
+        batches = Batch(
+            obs=jnp.asarray(drawn.observations),
+            act=jnp.asarray(drawn.actions),
+            cost=jnp.asarray(-drawn.rewards),
+            next_obs=jnp.asarray(drawn.next_observations),
+            terminated=jnp.asarray(drawn.terminated, jnp.float32),
+        )
         state, _ = solver.updates(state, batches, jax.random.key(number))
         jax.block_until_ready(state)
         taken.append(time.perf_counter() - start)
-    return Update(hidden, batch, 1e3 * min(taken[1:]) / updates)
+    return Update(environment, hidden, batch, 1e3 * min(taken[1:]) / updates)
 
 
-def bench_peer(python: Path, library: str, hidden: tuple[int, ...], limit: float) -> Peer:
+def _full_replay(rng: np.random.Generator, obs_dim: int, act_dim: int) -> Replay:
+    replay = Replay(100_000, 1, obs_dim, act_dim)
+    replay.observations[:] = rng.normal(size=replay.observations.shape)
+    replay.actions[:] = rng.uniform(-1, 1, replay.actions.shape)
+    replay.rewards[:] = rng.normal(size=replay.rewards.shape)
+    replay.exists[:-1] = True
+    replay.added = replay.rows
+    return replay
+
+
+def bench_peer(
+    python: Path, library: str, environment: str, hidden: tuple[int, ...], limit: float
+) -> list[Peer]:
     """Time an update of a peer between two of ours, in the environment of `python`."""
     script = Path(__file__).with_name("peers.py")
-    command = [str(python), str(script), library, *map(str, hidden)]
-    before = bench_update(hidden).milliseconds
+    peers = []
+    for way in WAYS:
+        command = [str(python), str(script), library, environment, *map(str, hidden)]
+        before = bench_update(environment, hidden).milliseconds
+        found = _ask([*command, f"--updates-per-call={way}"], library)
+        after = bench_update(environment, hidden).milliseconds
+        ours = min(before, after)
+        ratio = found["milliseconds"] / ours
+        peers.append(
+            Peer(
+                library,
+                found["version"],
+                environment,
+                hidden,
+                256,
+                way,
+                found["milliseconds"],
+                ours,
+                ratio,
+                limit if way == 1 else None,
+                way > 1 or ratio >= limit,
+            )
+        )
+    return peers
+
+
+def _ask(command: list[str], library: str) -> dict[str, Any]:
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, check=True, env=os.environ | {"PYTHONPATH": ""}
@@ -120,18 +190,5 @@ def bench_peer(python: Path, library: str, hidden: tuple[int, ...], limit: float
         raise InputError(f"the peers' Python cannot be run: {error}") from None
     except subprocess.CalledProcessError as error:
         last = error.stderr.strip().splitlines()[-1:] or ["no message"]
-        raise InputError(f"{library} cannot be timed with {python}: {last[0]}") from None
-    found = json.loads(done.stdout.strip().splitlines()[-1])
-    ours = min(before, bench_update(hidden).milliseconds)
-    ratio = found["milliseconds"] / ours
-    return Peer(
-        library,
-        found["version"],
-        hidden,
-        256,
-        found["milliseconds"],
-        ours,
-        ratio,
-        limit,
-        ratio >= limit,
-    )
+        raise InputError(f"{library} cannot be timed with {command[0]}: {last[0]}") from None
+    return json.loads(done.stdout.strip().splitlines()[-1])

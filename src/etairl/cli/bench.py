@@ -1,6 +1,7 @@
 """`etairl bench`: the speed tables."""
 
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -74,17 +75,19 @@ def _sampling(config: Config) -> tuple[dict[str, Any], bool]:
 
 
 def _solver(config: Config) -> tuple[dict[str, Any], bool]:
-    from etairl.bench.solver import bench_peer, bench_rollouts, bench_update
+    from etairl.bench.solver import SIZES, bench_peer, bench_rollouts, bench_update
 
-    names = ("Hopper-v5", "Ant-v5")
+    names = list(SIZES)
     rollouts = [bench_rollouts(name) for name in track(names, "timing rollouts")]
-    sizes = ((64, 64, 64), (256, 256))
-    updates = [bench_update(hidden) for hidden in track(sizes, "timing updates")]
-    limits = {"sb3": 5.0, "sbx": 1.3} if config.peers else {}
-    python = config.peers or Path()
+    widths = ((64, 64, 64), (256, 256))
+    cases = list(product(names, widths))
+    updates = [bench_update(*case) for case in track(cases, "timing updates")]
+    limits = {"sb3": 5.0, "sbx": 1.3}
+    pairs = list(product(limits, names)) if config.peers else []
     peers = [
-        bench_peer(python, library, sizes[0], limits[library])
-        for library in track(list(limits), "timing peers")
+        peer
+        for library, name in track(pairs, "timing peers")
+        for peer in bench_peer(config.peers or Path(), library, name, widths[0], limits[library])
     ]
     if not config.json:
         columns = ("environment", "envs", "steps/s", "bare steps/s", "ratio", "limit")
@@ -102,12 +105,18 @@ def _solver(config: Config) -> tuple[dict[str, Any], bool]:
         table(columns, rows)
         for update in updates:
             size = "×".join(map(str, update.hidden))
-            out().print(f"update, {size}, batch {update.batch}: {update.milliseconds:.2f} ms")
-        for peer in peers:
             out().print(
-                f"{peer.library} {peer.version}, same update: {peer.milliseconds:.2f} ms, "
-                f"{peer.ratio:.2f} times ours ({peer.ours_milliseconds:.2f} ms), "
-                f"limit {peer.limit:g}"
+                f"update, {update.environment}, {size}, batch {update.batch}: "
+                f"{update.milliseconds:.2f} ms"
+            )
+        for peer in peers:
+            calls = "one update a call" if peer.updates_per_call == 1 else "200 updates a call"
+            out().print(
+                f"{peer.library} {peer.version}, {peer.environment}, {calls}: "
+                f"{peer.milliseconds:.2f} ms, {peer.ratio:.2f} times ours "
+                f"({peer.ours_milliseconds:.2f} ms)"
+                + ("" if peer.limit is None else f", limit {peer.limit:g}")
+                + ("" if peer.ok else " !")
             )
     found = {"rollouts": rollouts, "updates": updates, "peers": peers}
     return found, all(r.ok for r in (*rollouts, *peers))
