@@ -179,7 +179,7 @@ def test_entropy_moves_the_fixed_point_off_the_expert():
     off = []
     for alpha in (0.02, 0.2):
         settings = MirrorSettings(rate=0.5, steps=300, regulariser=Entropy(alpha))
-        off.append(np.abs(imitate(mdp, target, eta, settings) - expert).max())
+        off.append(np.abs(imitate(mdp, eta, target, settings) - expert).max())
     assert 1e-4 < off[0] < off[1]
 
 

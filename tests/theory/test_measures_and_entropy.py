@@ -19,7 +19,6 @@ from etairl.tabular.measures import (
     measure_entropy,
     mu,
     policy_from_occupancy,
-    truncated_weights,
 )
 from etairl.tabular.operators import action_values, evaluate
 
@@ -94,7 +93,7 @@ def test_tower_rule(eta):
         policy, f = random_policy(rng, mdp), rng.standard_normal((4, 3))
         forms = tower_forms(mdp, policy, f, eta)
         # And by the definition, step by step.
-        weights, _ = truncated_weights(eta, mdp.gamma)
+        weights = eta.weights(mdp.gamma, 400)
         steps = visits(mdp, policy, len(weights)) @ (policy * f).sum(axis=1)
         assert np.ptp([*forms, weights @ steps]) < 1e-12
 

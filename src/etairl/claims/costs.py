@@ -113,12 +113,12 @@ def recovery(trials: int = 4) -> Claim:
             target = mu(mdp, expert, eta).values
             for matched in (False, True):
                 found = imitate(
-                    mdp, target, eta, MirrorSettings(rate=1.0, steps=400, matched=matched)
+                    mdp, eta, target, MirrorSettings(rate=1.0, steps=400, matched=matched)
                 )
                 worst = max(worst, float(np.abs(found - expert).max()))
     chain, half = go_stay(0.0, 0.0, 0.0), Geometric(0.5)
     expert = mu(chain, go_stay_policy(0.8), half).values
-    p = float(imitate(chain, expert, half, MirrorSettings(steps=2000))[0, 0])
+    p = float(imitate(chain, half, expert, MirrorSettings(steps=2000))[0, 0])
     return Claim(
         id="o",
         claim="MEGAN recovers a realisable expert (no claim of the paper, but what it is used for)",
