@@ -18,7 +18,7 @@ ERRATA = (Path(__file__).parents[2] / "docs" / "errata.md").read_text()
 
 
 def test_the_suggested_test_of_the_algorithm():
-    """Go/stay, expert .8, gamma = kappa = .5, pi <- pi exp(-0.2 Q); 800 of the 6,000 steps."""
+    """Go/stay, expert .8, gamma = kappa = .5, pi <- pi exp(-0.2 Q), 800 steps."""
     mdp, eta = go_stay(0.0, 0.0, 0.0), Geometric(0.5)
     expert = mu(mdp, go_stay_policy(0.8), eta).values
     found = imitate(mdp, eta, expert, MirrorSettings(rate=0.2, steps=800))
