@@ -95,7 +95,7 @@ def duality(trials: int = 10) -> Claim:
     for rng, mdp in worlds(2, trials):
         features, policies = rng.random((3, 2, 3)), [random_policy(rng, mdp) for _ in range(2)]
         for eta, law in ((HALF, brute.geometric(0.5)), (Poisson(1.0), brute.poisson(1.0))):
-            mixed = 0.5 * sum(mu(mdp, policy, eta).values for policy in policies)
+            mixed = np.mean([mu(mdp, policy, eta).values for policy in policies], axis=0)
             if eta is HALF:
                 again = mu(mdp, policy_from_occupancy(mixed), eta).values
                 bent += bool(np.abs(again - mixed).max() > 1e-6)
