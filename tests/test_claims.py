@@ -64,6 +64,11 @@ def other_law(worlds, law):
     return product_mdp(worlds)
 
 
+def uniform_rows(sampler, rng, offsets, n):
+    """A sampler that knows no weights."""
+    return rng.integers(offsets[-1], size=n)
+
+
 def raised(game):
     """A solver of games whose value is a thousandth too high, on both sides."""
     found = generate(game)
@@ -81,10 +86,7 @@ def raised(game):
         ("h", scaled(Ball, "maximum")),
         ("j", scaled(costs, "jensen_shannon")),
         ("l", scaled(FutureSampler, "law")),
-        (
-            "l",
-            (FutureSampler, "rows", lambda _, rng, offsets, n: rng.integers(offsets[-1], size=n)),
-        ),
+        ("l", (FutureSampler, "rows", uniform_rows)),
         ("n", (samples, "product_mdp", other_law)),
     ],
 )
