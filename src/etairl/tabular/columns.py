@@ -2,9 +2,10 @@ r"""The saddle point by column generation: an exact solver whose answer carries 
 
 Keep occupancies of best responses (columns). Over their convex hull the game is small and solved
 to rounding; its best cost goes to the learner, whose best response is the next column. The value
-over the hull is an upper bound, the dual of every cost a lower one; stop when they meet. Without
-regulariser best responses are vertices, so the end is reached after finitely many columns. The
-answer is a mixture: choose `policies[i]` with probability `shares[i]` at the start.
+over the hull is an upper bound, the dual of every cost a lower one, if best responses are exact
+(`Game.proven`); stop when they meet. Without regulariser best responses are vertices, so the end is
+reached after finitely many columns. The answer is a mixture: choose `policies[i]` with probability
+`shares[i]` at the start.
 """
 
 from typing import NamedTuple

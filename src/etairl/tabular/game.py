@@ -4,11 +4,12 @@ $$L(\mu, c) = \langle\mu-\mu_E, c\rangle - \psi(c)$$
 
 The learner minimises, the cost player maximises. The *primal* of an occupancy is $\max_cL$, in
 closed form for every $\psi$ here; the *dual* of a cost is $\min_\mu L$ over a convex set of
-occupancies, by dynamic programming. Their difference proves how far both are from the saddle
-point. On $\mathcal{D}$ itself, for a plain geometric $\eta$, no saddle point need exist:
-Proposition `PR:equivalent` fails there. The sets to choose from are $\mathrm{conv}(\mathcal{D})
-\subset \mathcal{M}_{\text{time}} \subset \mathcal{M}_{\text{phase}}$, named by what the learner may
-use: `stationary` policies, drawn at random at the start; the `time`; the `phase`.
+occupancies, by dynamic programming. Their difference bounds how far both are from the saddle
+point, where the best response is exact (`Game.proven`). On $\mathcal{D}$ itself, for a plain
+geometric $\eta$, no saddle point need exist: Proposition `PR:equivalent` fails there. The sets to
+choose from are $\mathrm{conv}(\mathcal{D}) \subset \mathcal{M}_{\text{time}} \subset
+\mathcal{M}_{\text{phase}}$, named by what the learner may use: `stationary` policies, drawn at random
+at the start; the `time`; the `phase`.
 """
 
 from dataclasses import dataclass, field

@@ -188,7 +188,8 @@ def imitate(
     r"""MEGAN as it is run, without noise: optimal $D$, a small step of one stationary policy.
 
     Starts from the uniform policy. `weights` replaces the time weights of $\eta$ in what the
-    discriminator sees, for instance by the law of the two-stage sampler.
+    discriminator sees, for instance by the law of the two-stage sampler. In states that nobody can
+    reach the answer means nothing; `MDP.require_reachable` refuses a world that has some.
     """
     expert = check_occupancy(mdp, expert, None if weights is None else float(weights.sum()))
     settings = MirrorSettings() if settings is None else settings

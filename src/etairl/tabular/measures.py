@@ -135,6 +135,9 @@ def policy_from_occupancy(
     It is the policy of the measure wherever $\mu(s) > 0$ and the time weights are positive; a
     mixture of measures also has such a ratio, but need not be the measure of it (errata (d)).
 
+    A state that no policy can reach leaves its row free for every measure;
+    `MDP.require_reachable` refuses such worlds.
+
     Args:
         measure: [state, action], non-negative.
         unvisited: what to do in states of measure 0, which leave the policy free.
