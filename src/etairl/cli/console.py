@@ -73,7 +73,7 @@ def out() -> Console:
 def print_json(value: Any) -> None:
     """Plain JSON on standard output. A number that JSON has no word for (infinity) becomes null."""
     # Greek as it is, where the other side can read it.
-    plain = "utf" not in (sys.stdout.encoding or "").lower()
+    plain = "utf" not in (sys.stdout.encoding or "utf-8").lower()
     print(json.dumps(_plain(value), indent=2, allow_nan=False, ensure_ascii=plain))
 
 

@@ -8,8 +8,8 @@ occupancies, by dynamic programming. Their difference bounds how far both are fr
 point, where the best response is exact (`Game.proven`). On $\mathcal{D}$ itself, for a plain
 geometric $\eta$, no saddle point need exist: Proposition `PR:equivalent` fails there. The sets to
 choose from are $\mathrm{conv}(\mathcal{D}) \subset \mathcal{M}_{\text{time}} \subset
-\mathcal{M}_{\text{phase}}$, named by what the learner may use: `stationary` policies, drawn at random
-at the start; the `time`; the `phase`.
+\mathcal{M}_{\text{phase}}$, named by what the learner may use: `stationary` policies, drawn at
+random at the start; the `time`; the `phase`.
 """
 
 from dataclasses import dataclass, field
