@@ -21,6 +21,7 @@ from etairl.tabular.operators import (
 from etairl.tabular.rl import descend, time_optimal, weight_distance
 
 HALF = Geometric(0.5)
+_STEPS = 160  # of sums by definition; .8^160 is below 1e-15
 
 
 def optimality(trials: int = 200) -> Claim:
@@ -105,9 +106,6 @@ def policy_gradient(trials: int = 20) -> Claim:
         corrected="for any η: G = Σ_t P(s_t)[γ w_{t-1} Q + U_t], U_t = η(t) Q + E U_{t+1}",
         corrected_evidence=f"Poisson(3) and δ_2: the same differences agree to {general:.1e}",
     )
-
-
-_STEPS = 160  # .8^160 is below 1e-15
 
 
 def _slope(mdp: MDP, policy: Policy, law: brute.Law, direction: Policy) -> float:

@@ -86,7 +86,7 @@ def _future_states(mdp: MDP, step: Any, eta: Eta, tolerance: float) -> tuple[Sta
     if kappa is not None:
         return solve(step, (1.0 - kappa) * mdp.p0, kappa, transpose=True)
     law, rest = truncated_law(eta, tolerance)
-    return _sum_in_time(step, mdp.p0, law)[0], rest
+    return _sum_in_time(step, mdp.p0, law), rest
 
 
 def weighted(mdp: MDP, policy: Policy, weights: Weights) -> Pairs:
@@ -95,16 +95,15 @@ def weighted(mdp: MDP, policy: Policy, weights: Weights) -> Pairs:
     The cost is one product with $P_\pi$ per step.
     """
     policy = check_policy(mdp, policy)
-    return _sum_in_time(mdp.under(policy), mdp.p0, weights)[0][:, None] * policy
+    return _sum_in_time(mdp.under(policy), mdp.p0, weights)[:, None] * policy
 
 
-def _sum_in_time(step: Any, states: States, weights: Weights) -> tuple[States, States]:
-    r"""$\sum_{n<N}\text{weights}_n\,p_0P_\pi^n$, and $p_0P_\pi^N$."""
+def _sum_in_time(step: Any, states: States, weights: Weights) -> States:
     total: States = np.zeros(len(states))
     for weight in weights:
         total += weight * states
         states = states @ step
-    return total, states
+    return total
 
 
 def mu_in_time(mdp: MDP, policies: PoliciesInTime, eta: Eta) -> Measure:
