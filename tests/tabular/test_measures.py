@@ -102,6 +102,7 @@ def test_what_is_left_out_is_bounded(eta, tolerance):
     weights = eta.weights(0.9, 50)
     assert weights.sum() + weights_beyond(eta, 0.9, weights) == pytest.approx(10.0, rel=1e-12)
     law, rest = truncated_law(eta, tolerance)
+    assert eta.tail(len(law) - 1) > tolerance  # and no longer than it must be
     assert law.sum() + rest == pytest.approx(1.0, rel=1e-12)
     assert rest <= tolerance
 

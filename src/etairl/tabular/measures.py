@@ -198,13 +198,17 @@ def weights_beyond(eta: Eta, gamma: float, weights: Weights) -> float:
 
 
 def truncated_law(eta: Eta, tolerance: float = TOLERANCE) -> tuple[Weights, float]:
-    r"""$\eta(0), \dots, \eta(N-1)$, and $\eta(k\ge N)$, at most `tolerance`."""
-    horizon = 64
-    while (rest := _tail(eta, horizon)) > tolerance:
+    r"""$\eta(0), \dots, \eta(N-1)$, and $\eta(k\ge N)$, at most `tolerance`; the shortest such."""
+    short, horizon = 0, 1
+    while _tail(eta, horizon) > tolerance:
         if horizon >= _LONGEST:
             raise InputError(f"{eta} needs more than {_LONGEST:,} steps; use a shorter weighting")
-        horizon *= 2
-    return np.exp(eta.log_pmf(horizon)), rest
+        short, horizon = horizon, 2 * horizon
+    while horizon - short > 1:
+        middle = (short + horizon) // 2
+        enough = _tail(eta, middle) <= tolerance
+        short, horizon = (short, middle) if enough else (middle, horizon)
+    return np.exp(eta.log_pmf(horizon)), _tail(eta, horizon)
 
 
 def _tail(eta: Eta, horizon: int) -> float:
