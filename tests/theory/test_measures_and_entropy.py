@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from etairl.claims.occupancies import LAWS, fork_entropies, tower_forms
+from etairl.claims.occupancies import fork_entropies, tower_forms
 from etairl.eta import Dirac, Geometric, Poisson
 from etairl.regularisers import Entropy
 from etairl.tabular.criterion import criterion, visits
@@ -23,6 +23,7 @@ from etairl.tabular.measures import (
 from etairl.tabular.operators import action_values, evaluate
 
 HALF = Geometric(0.5)
+LAWS = (Geometric(0.6), Poisson(3.0), Dirac(4))
 
 
 def slack(one, two):

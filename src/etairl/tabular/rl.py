@@ -20,7 +20,7 @@ from etairl.regularisers import Regulariser
 from etairl.simplex import project_simplex
 from etairl.tabular.criterion import Expansion, criterion, expand
 from etairl.tabular.mdp import MDP, Policy, check_policy
-from etairl.tabular.measures import geometric_weights, truncated_law
+from etairl.tabular.measures import TOLERANCE, geometric_weights, truncated_law
 from etairl.tabular.operators import NONE, policy_iteration
 from etairl.types import InputError
 
@@ -165,7 +165,7 @@ def best_stationary(
 
 
 def time_optimal(
-    mdp: MDP, eta: Eta, regulariser: Regulariser = NONE, tolerance: float = 1e-12
+    mdp: MDP, eta: Eta, regulariser: Regulariser = NONE, tolerance: float = TOLERANCE
 ) -> TimeOptimum:
     r"""The best policy that knows the time, by backward induction.
 
