@@ -46,7 +46,7 @@ def main() -> None:
     ):
         distance = np.abs(found.occupancy - expert).sum()
         print(f"{name:<18} {found.primal:>8.4f}  {abs(found.gap):>8.1e}   {distance:.4f}")
-    learned = imitate(mdp, expert, eta)
+    learned = imitate(mdp, eta, expert)
     print(f"\nMEGAN as it is run: policy off by {np.abs(learned - policy).max():.1e}")
     episodes = sample_episodes(rng, mdp, policy, episodes=2000, horizon=60)
     seen = empirical_mu(episodes, mdp, eta)

@@ -33,17 +33,33 @@ def test_rollouts_and_updates_are_timed():
 
 
 def test_exact_measures_are_timed(monkeypatch):
-    monkeypatch.setattr(tabular, "SIZES", ((50, 3), (50, 10)))
+    sizes = (("random", 50, 3), ("random", 50, 10), ("grid", 25, 4))
+    monkeypatch.setattr(tabular, "SIZES", sizes)
+    monkeypatch.setattr(tabular, "GROWTH", np.inf)
     found = list(tabular.bench_mu(rounds=1))
-    assert [exact.states for exact in found] == [50, 50]
+    assert [(exact.world, exact.states, exact.actions) for exact in found] == [
+        ("random", 50, 10),
+        ("random", 50, 10),
+        ("grid", 25, 4),
+    ]
     assert found[0].nonzeros < found[1].nonzeros <= 50 * 10 * 10
     assert all(exact.ok and exact.seconds > 0 and exact.error < 1e-10 for exact in found)
-    assert found[0].nanoseconds_per_nonzero == pytest.approx(
-        1e9 * found[0].seconds / found[0].nonzeros
+    per_nonzero = [exact.nanoseconds_per_nonzero for exact in found]
+    assert per_nonzero[0] == pytest.approx(1e9 * found[0].seconds / found[0].nonzeros)
+    assert [exact.growth for exact in found] == pytest.approx(
+        [1.0, per_nonzero[1] / per_nonzero[0], 1.0]
     )
 
 
 def test_a_slow_or_large_exact_measure_is_flagged(monkeypatch):
-    monkeypatch.setattr(tabular, "SIZES", ((50, 3),))
-    monkeypatch.setattr(tabular, "SECONDS", 0.0)
-    assert not next(tabular.bench_mu(rounds=1)).ok
+    monkeypatch.setattr(tabular, "SIZES", (("random", 50, 3), ("random", 50, 10)))
+    for limit in ("SECONDS", "MEBIBYTES"):
+        with monkeypatch.context() as patch:
+            patch.setattr(tabular, limit, 0.0)
+            assert not next(tabular.bench_mu(rounds=1)).ok
+
+
+def test_time_that_grows_faster_than_the_non_zeros_is_flagged(monkeypatch):
+    monkeypatch.setattr(tabular, "SIZES", (("random", 50, 3), ("random", 50, 10)))
+    monkeypatch.setattr(tabular, "GROWTH", 0.0)
+    assert [exact.ok for exact in tabular.bench_mu(rounds=1)] == [False, False]

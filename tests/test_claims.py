@@ -8,9 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from etairl.claims import CHECKS, DOCUMENTED, Claim
+from etairl.claims import CHECKS, DOCUMENTED, Claim, costs, occupancies, planning, samples
 from etairl.claims.verdict import judge
 from etairl.cli.app import main
+from etairl.measures import FutureSampler
+from etairl.penalties import Ball, Simplex
+from etairl.tabular.columns import generate
+from etairl.tabular.mdp import product_mdp
+from etairl.tabular.operators import evaluate
 
 ERRATA = (Path(__file__).parents[1] / "docs" / "errata.md").read_text()
 KEYS = ["id", "claim", "verdict", "evidence", "trials", "corrected", "corrected_evidence"]
@@ -43,8 +48,56 @@ def test_a_verdict_follows_from_both_checks():
     assert judge(True, False, "misprint") == "undecided"
 
 
+def scaled(module, name, factor=1.001):
+    """A library that is wrong by a thousandth: what `name` returns, or the first of a pair."""
+    original = getattr(module, name)
+
+    def wrong(*arguments, **options):
+        found = original(*arguments, **options)
+        return (factor * found[0], *found[1:]) if isinstance(found, tuple) else factor * found
+
+    return module, name, wrong
+
+
+def other_law(worlds, law):
+    """Tasks drawn alike, whatever the law says."""
+    return product_mdp(worlds)
+
+
+def uniform_rows(sampler, rng, offsets, n):
+    """A sampler that knows no weights."""
+    return rng.integers(offsets[-1], size=n)
+
+
+def raised(game):
+    """A solver of games whose value is a thousandth too high, on both sides."""
+    found = generate(game)
+    return found._replace(primal=found.primal + 1e-3, dual=found.dual + 1e-3)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("letter", "mistake"),
+    [
+        ("b", (occupancies, "generate", raised)),
+        ("e", (occupancies, "evaluate", lambda mdp, policy: 1.001 * evaluate(mdp, policy))),
+        ("f", scaled(planning, "gradient")),
+        ("h", scaled(Simplex, "maximum")),
+        ("h", scaled(Ball, "maximum")),
+        ("j", scaled(costs, "jensen_shannon")),
+        ("l", scaled(FutureSampler, "law")),
+        ("l", (FutureSampler, "rows", uniform_rows)),
+        ("n", (samples, "product_mdp", other_law)),
+    ],
+)
+def test_a_mistake_in_the_laboratory_is_found(letter, mistake, monkeypatch):
+    """The corrected statement is compared with something that does not contain the mistake."""
+    monkeypatch.setattr(*mistake)
+    assert CHECKS[letter](3).verdict != DOCUMENTED[letter]
+
+
 def test_the_command_prints_what_the_documentation_shows():
-    """As a user runs it, in a process of its own; a quarter of a minute on an idle machine."""
+    """As a user runs it, in a process of its own; ten seconds on an idle machine."""
     done = subprocess.run(
         [sys.executable, "-m", "etairl", "theory"], capture_output=True, text=True, timeout=300
     )
@@ -58,13 +111,15 @@ def test_the_command_prints_what_the_documentation_shows():
 
 
 def quick(verdict):
-    return lambda: Claim("c", "a claim", verdict, "seen", 3, "put right", "seen too")
+    return lambda: Claim("c", "a claim", verdict, "seen at κ = ½", 3, "put right", "seen too")
 
 
 def test_json_and_exit_code(monkeypatch, capsys):
     monkeypatch.setattr("etairl.claims.CHECKS", {"c": quick("true")})
     assert main(["theory", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    printed = capsys.readouterr().out
+    found = json.loads(printed)
+    assert "κ = ½" in printed  # as it is, not \\u03ba
     assert [list(row) for row in found] == [KEYS]
     assert found[0]["verdict"] == "true"
     assert main(["theory"]) == 0

@@ -4,17 +4,31 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from etairl.eta import Dirac, Geometric, Poisson
+from etairl.eta import Dirac, Geometric, Poisson, ZeroModifiedGeometric
 from etairl.penalties import Ball, Simplex
 from etairl.regularisers import Entropy, Tsallis
 from etairl.tabular.columns import generate
 from etairl.tabular.episodes import empirical_mu, sample_episodes
 from etairl.tabular.game import Game, GANCosts, LinearCosts
-from etairl.tabular.generators import all_deterministic, random_mdp, random_policy
-from etairl.tabular.irl import emma, lpal, max_margin, megan, mwal, wiem
+from etairl.tabular.generators import (
+    all_deterministic,
+    go_stay,
+    go_stay_policy,
+    random_mdp,
+    random_policy,
+)
+from etairl.tabular.irl import (
+    emma,
+    lpal,
+    max_margin,
+    megan,
+    mwal,
+    wiem,
+)
 from etairl.tabular.maxent import max_entropy
-from etairl.tabular.measures import measure_entropy, mu, policy_from_occupancy
+from etairl.tabular.measures import measure_entropy, mu, policy_from_occupancy, rho
 from etairl.tabular.operators import policy_iteration
+from etairl.tabular.phase import phase_mu
 from etairl.types import InputError
 
 
@@ -114,17 +128,53 @@ def test_megan_at_a_dirac_is_gail():
     )
 
 
-@pytest.mark.parametrize("eta", [Dirac(0), Geometric(0.5)], ids=str)
-def test_multiplicative_weights_keep_their_promise(eta):
-    mdp, expert, features = problem(5, eta, mixed=True)
-    within = "stationary" if eta == Dirac(0) else "phase"
-    game, steps = Game(mdp, eta, expert, LinearCosts(features, Simplex()), within), 300
-    value, found = generate(game).primal, mwal(game, steps)
-    rate = np.sqrt(2 * np.log(3) / steps) + np.log(3) / steps
-    assert value - 1e-9 <= found.primal <= value + 4 / 0.3 * features.max() * rate
-    assert found.dual <= value + 1e-9
-    assert found.shares.sum() == pytest.approx(1.0)
-    assert len(found.policies) == steps
+def separated(eta, within="stationary"):
+    """Go/stay with one feature per action of state 0: only a mixture of both pleases both."""
+    mdp = go_stay(0.0, 0.0, 0.0)
+    features = np.zeros((2, 2, 2))
+    features[0, 0, 0] = features[0, 1, 1] = 1.0
+    expert = mu(mdp, go_stay_policy(0.8), eta).values
+    return Game(mdp, eta, expert, LinearCosts(features, Simplex()), within)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("eta", "within"), [(Dirac(0), "stationary"), (Geometric(0.5), "phase")], ids=str
+)
+def test_multiplicative_weights_approach_the_value(eta, within):
+    """The excess falls like 1/sqrt(steps): .33, .09, .03 after 30, 300, 3,000."""
+    game = separated(eta, within)
+    value, early, late = generate(game).primal, mwal(game, 30), mwal(game, 300)
+    assert 0.2 < early.primal - value < 0.5
+    assert -1e-9 <= late.primal - value < 0.1
+    assert -1e-9 <= value - late.dual < 0.1
+    for found in (early, late):
+        assert found.proven
+        assert found.solved
+        assert found.shares.sum() == pytest.approx(1.0)
+        assert len(found.policies) == found.iterations
+
+
+def multiplicative_weights(game, steps):
+    """Syed and Schapire (2007), figure 1, in rewards as they write it; all policies are tried."""
+    gamma, features = game.mdp.gamma, -game.costs.features
+    policies = all_deterministic(game.mdp)
+    means = [np.einsum("saf,sa->f", features, rho(game.mdp, p).values) for p in policies]
+    expert = np.einsum("saf,sa->f", features, game.expert)
+    beta = 1.0 / (1.0 + np.sqrt(2.0 * np.log(len(expert)) / steps))
+    w, used = np.ones(len(expert)), []
+    for _ in range(steps):
+        used.append(w / w.sum())
+        best = max(means, key=lambda mean: used[-1] @ mean)
+        w = w * beta ** (((1.0 - gamma) * (best - expert) + 2.0) / 4.0)
+    return np.mean(used, axis=0)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 20])
+def test_multiplicative_weights_are_those_of_syed_and_schapire(steps):
+    game = separated(Dirac(0))
+    expected = game.costs.features @ multiplicative_weights(game, steps)
+    assert mwal(game, steps).cost == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("within", ["time", "phase"])
@@ -134,20 +184,38 @@ def test_gaps_close_on_convex_sets(within, seed):
     for costs in (LinearCosts(features, Ball()), LinearCosts(features, Simplex()), GANCosts()):
         game = Game(mdp, Geometric(0.6), expert, costs, within)
         found = generate(game)
-        assert game.proven
+        assert found.proven
+        assert found.solved
         assert -1e-9 < found.gap < 1e-7
         assert game.primal(found.occupancy) == pytest.approx(found.primal)
         assert game.dual(found.cost) == pytest.approx(found.dual, abs=1e-9)
         assert found.shares.sum() == pytest.approx(1.0)
-    assert not Game(mdp, Geometric(0.6), expert, GANCosts()).proven
+    assert not wiem(mdp, Geometric(0.6), expert, features).proven
+    assert wiem(mdp, ZeroModifiedGeometric(0.8, 0.7), expert, features).proven
+
+
+def test_a_game_that_ends_above_its_tolerance_says_so():
+    """Nothing is below -1: the best response repeats, and no column is left to add."""
+    mdp, expert, features = problem(3, Dirac(0))
+    found = generate(Game(mdp, Dirac(0), expert, LinearCosts(features, Simplex())), tolerance=-1.0)
+    assert not found.solved
+    assert abs(found.gap) < 1e-9
 
 
 def test_lpal_is_wiem_over_phases():
     mdp, expert, features = problem(7, Geometric(0.6), mixed=True)
     program = lpal(mdp, Geometric(0.6), expert, features)
     assert abs(program.gap) < 1e-9
+    assert program.proven
+    assert program.solved
     columns = wiem(mdp, Geometric(0.6), expert, features, "phase")
     assert columns.primal == pytest.approx(program.primal, abs=1e-8)
+    waiting, running = program.policies[0]
+    played = phase_mu(mdp, 0.6, waiting, running)
+    assert played == pytest.approx(program.occupancy, abs=1e-9)
+    classical = lpal(mdp, Dirac(0), expert, features)
+    played = mu(mdp, classical.policies[0], Dirac(0)).values
+    assert played == pytest.approx(classical.occupancy, abs=1e-9)
 
 
 @pytest.mark.parametrize("eta", [Dirac(0), Geometric(0.6), Poisson(2.0)], ids=str)
@@ -161,6 +229,21 @@ def test_maximum_entropy_matches_features_and_nothing_is_more_random(eta):
         assert measure_entropy(found.occupancy) >= measure_entropy(expert) - 1e-9
 
 
+@pytest.mark.usefixtures("unchecked")
+def test_features_in_different_units_are_matched_too():
+    """Metres, centimetres and 100 metres: the same policy, and weights in inverse units."""
+    mdp, expert, features = problem(3, Dirac(0))
+    units = np.array([1.0, 1e-2, 1e2])
+    plain, scaled = (
+        max_entropy(mdp, Dirac(0), expert, f, Entropy(0.5), tolerance=1e-9)
+        for f in (features, features * units)
+    )
+    assert scaled.policy == pytest.approx(plain.policy, abs=1e-6)
+    assert scaled.weights * units == pytest.approx(plain.weights, abs=1e-4)
+    assert scaled.cost == pytest.approx((features * units) @ scaled.weights)
+    assert scaled.mismatch <= 1e-7  # 1e-9 of the largest feature
+
+
 @pytest.mark.parametrize("weights", [Ball(), Simplex()])
 @pytest.mark.parametrize("regulariser", [Entropy(0.3), Tsallis(0.5)])
 def test_regularised_emma_and_wiem(weights, regulariser):
@@ -172,7 +255,7 @@ def test_regularised_emma_and_wiem(weights, regulariser):
 
 def test_features_that_nobody_has_cannot_be_matched():
     mdp, expert, features = problem(10, Dirac(0))
-    with pytest.raises(InputError, match="the expert's features must be those of some policy"):
+    with pytest.raises(InputError, match=r"has not reached 1e-10 in 30 steps, .* is left: allow"):
         max_entropy(mdp, Dirac(0), 3.0 * expert, features, Entropy(0.5), most=30)
 
 
@@ -185,19 +268,3 @@ def test_experts_from_episodes():
     found = megan(mdp, eta, seen, "time")
     # 4000 episodes: a probability is known to about sqrt(1/4000) = .016; 5 of them.
     assert policy_from_occupancy(found.occupancy) == pytest.approx(policy, abs=0.08)
-
-
-@pytest.mark.usefixtures("unchecked")
-def test_games_that_make_no_sense_are_refused():
-    mdp, expert, features = problem(12, Dirac(0))
-    costs = LinearCosts(features, Simplex())
-    with pytest.raises(InputError, match=r"the expert's occupancy must have shape \(3, 2\)"):
-        Game(mdp, Dirac(0), expert.T, costs)
-    with pytest.raises(InputError, match=r"expert\[0, 0\] is negative, NaN or infinite"):
-        Game(mdp, Dirac(0), expert - 10.0, costs)
-    with pytest.raises(InputError, match="poisson:2 has no phase; choose within='time'"):
-        Game(mdp, Poisson(2.0), expert, costs, "phase")
-    with pytest.raises(InputError, match="multiplicative weights play on a simplex"):
-        mwal(Game(mdp, Dirac(0), expert, GANCosts()), 3)
-    with pytest.raises(InputError, match="not solved to 1e-12 with 1 columns"):
-        generate(Game(mdp, Dirac(0), expert, GANCosts()), tolerance=1e-12, most=1)

@@ -70,6 +70,9 @@ def replace(name, value):
         (replace("gamma", float("nan")), r"gamma must lie in \[0, 1\), got nan"),
         (replace("c", np.zeros(3)), r"c must have shape \[state, action\], got \(3,\)"),
         (replace("p0", np.ones(4) / 4), r"p0 must have shape \(3,\) as c has, got \(4,\)"),
+        (replace("gamma", "0.9"), r"gamma must be a number, got '0.9'"),
+        (replace("c", np.zeros((3, 2)) * 1j), "c must hold real numbers, got complex128"),
+        (replace("c", [[1.0], [1.0, 2.0]]), "c is no array of numbers"),
     ],
 )
 def test_wrong_entries_are_named(change, message, sparse):
@@ -172,6 +175,9 @@ def test_chain_and_small_mistakes():
         all_deterministic(random_mdp(np.random.default_rng(0), 14, 2, 0.5))
     assert len(all_deterministic(mdp)) == 16
     assert deterministic([1, 0], 2).tolist() == [[0.0, 1.0], [1.0, 0.0]]
+    for actions, named in (([0, -1], r"actions\[1\] is -1"), ([5, 0], r"actions\[0\] is 5")):
+        with pytest.raises(InputError, match=f"{named}: an action is a number from 0 to 1"):
+            deterministic(actions, 2)
 
 
 def test_products_share_their_shape():
@@ -183,6 +189,8 @@ def test_products_share_their_shape():
         product_mdp([])
     with pytest.raises(InputError, match=r"law sums to 0.5"):
         product_mdp([one, one], np.array([0.2, 0.3]))
+    with pytest.raises(InputError, match=r"law must have one entry per task, 2, got shape \(3,\)"):
+        product_mdp([one, one], np.array([0.2, 0.3, 0.5]))
     sparse = random_sparse_mdp(rng, 5, 2, 2, 0.9)
     both = product_mdp([sparse, sparse])
     assert both.sparse

@@ -32,8 +32,8 @@ from etairl.tabular.measures import (
     policy_from_occupancy,
     rho,
     truncated_law,
-    truncated_weights,
     weighted,
+    weights_beyond,
 )
 from etairl.types import InputError
 
@@ -99,9 +99,10 @@ def test_what_is_left_out_is_bounded(eta, tolerance):
         rough, fine = (measure(mdp, policy, eta, t) for t in (tolerance, 1e-14))
         missing = np.abs(rough.values - fine.values).sum()
         assert missing <= rough.error + 1e-12
-    weights, rest = truncated_weights(eta, 0.9, tolerance)
-    assert weights.sum() + rest == pytest.approx(10.0, rel=1e-12)
+    weights = eta.weights(0.9, 50)
+    assert weights.sum() + weights_beyond(eta, 0.9, weights) == pytest.approx(10.0, rel=1e-12)
     law, rest = truncated_law(eta, tolerance)
+    assert eta.tail(len(law) - 1) > tolerance  # and no longer than it must be
     assert law.sum() + rest == pytest.approx(1.0, rel=1e-12)
     assert rest <= tolerance
 
@@ -165,6 +166,48 @@ def test_a_law_that_looks_too_far_is_refused():
     mdp = go_stay(0.0, 0.0, 0.0)
     with pytest.raises(InputError, match="needs more than 4,194,304 steps"):
         mu(mdp, go_stay_policy(0.5), parse_eta("dirac:9000000"))
+
+
+@pytest.mark.parametrize("eta", [Poisson(4.0), Dirac(3), Table((0.2, 0.0, 0.8))], ids=str)
+def test_patience_costs_no_more_steps(eta):
+    """Near gamma = 1 the law of eta is as short as ever: its steps are counted, not the discount's.
+
+    Against explicit powers for 200 steps, then the limit of a chain that forgets its start.
+    """
+    rng = np.random.default_rng(8)
+    mdp = random_mdp(rng, 3, 2, 0.99999)
+    policy = random_policy(rng, mdp)
+    found = mu(mdp, policy, eta)
+    assert found.error < 1e-9 * found.values.sum()
+    weights = eta.weights(mdp.gamma, 200)
+    still = np.linalg.matrix_power(mdp.under(policy), 200)[0]
+    beyond = weights_beyond(eta, mdp.gamma, weights) * still
+    expected = brute(mdp, policy, weights) + beyond[:, None] * policy
+    assert found.values == pytest.approx(expected, rel=1e-9)
+    in_time = mu_in_time(mdp, np.stack([policy] * 3), eta)
+    assert in_time.values == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("spec", ["dirac:0", "geometric:0", "table:1", "mixture:1*dirac:0"])
+def test_every_spelling_of_the_dirac_mass_at_zero_is_classical(spec):
+    assert geometric_weights(parse_eta(spec), 0.7) == 0.7
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_measures_of_no_policy_or_no_law_are_refused():
+    mdp = go_stay(0.0, 0.0, 0.0)
+    stay = go_stay_policy(1.0)
+    with pytest.raises(InputError, match=r"eta must be a weighting .* got 'geometric:0.5'; parse_"):
+        mu(mdp, stay, "geometric:0.5")
+    with pytest.raises(InputError, match=r"policy\[0\] sums to 2"):
+        weighted(mdp, np.ones((2, 2)), np.ones(3))
+    with pytest.raises(InputError, match=r"policy\[1, 0\] sums to 2"):
+        mu_in_time(mdp, np.stack([stay, np.ones((2, 2)), stay]), Geometric(0.5))
+    bad = np.array([[1.0, 0.0], [-1.0, 2.0]])
+    with pytest.raises(InputError, match=r"policy\[2, 1, 0\] is -1"):
+        mu_in_time(mdp, np.stack([stay, stay, bad]), Geometric(0.5))
+    with pytest.raises(InputError, match=r"shape \(steps, 2, 2\) with at least one step, got \(0,"):
+        mu_in_time(mdp, np.zeros((0, 2, 2)), Geometric(0.5))
 
 
 @pytest.mark.parametrize("transpose", [False, True])

@@ -10,7 +10,7 @@ from etairl.tabular.criterion import criterion, expand
 from etairl.tabular.generators import all_deterministic, go_stay, random_mdp, random_policy
 from etairl.tabular.mdp import deterministic
 from etairl.tabular.measures import mu, mu_in_time
-from etairl.tabular.operators import apply_optimal, policy_iteration, value_iteration
+from etairl.tabular.operators import apply, apply_optimal, policy_iteration, value_iteration
 from etairl.tabular.phase import flow_polytope, phase_mu, phase_optimal, phase_program
 from etairl.tabular.rl import best_stationary, descend, planning_gap, time_optimal, weight_distance
 from etairl.types import InputError
@@ -145,6 +145,20 @@ def test_the_program_is_classical_for_the_dirac():
     assert occupancy == pytest.approx(mu(mdp, planned.policy, Dirac(0)).values, abs=1e-8)
 
 
+@pytest.mark.usefixtures("unchecked")
+def test_phases_that_make_no_sense_are_refused():
+    mdp = random_mdp(np.random.default_rng(6), 2, 2, 0.5)
+    half = np.full((2, 2), 0.5)
+    with pytest.raises(InputError, match=r"kappa must lie in \[0, 1\), got 1.0; Geom\(1\) is"):
+        phase_optimal(mdp, 1.0)
+    with pytest.raises(InputError, match=r"kappa must lie in \[0, 1\), got -0.5"):
+        phase_mu(mdp, -0.5, half, half)
+    with pytest.raises(InputError, match=r"policy\[0\] sums to 2"):
+        phase_mu(mdp, 0.5, half, 2.0 * np.ones((2, 2)) / 2)
+    with pytest.raises(InputError, match=r"policy\[0, 0\] is NaN"):
+        apply(mdp, np.full((2, 2), np.nan), np.zeros(2))
+
+
 def test_laws_without_phases_have_no_program():
     mdp = random_mdp(np.random.default_rng(6), 2, 2, 0.5)
     with pytest.raises(InputError, match="poisson:2 has no finite phase, so no linear program"):
@@ -162,9 +176,36 @@ def test_the_loss_of_planning_is_ordered_and_bounded():
 
 def test_the_error_in_time_bounds_what_was_cut_off():
     """Cut early, the optimum is low by something, and by no more than `error`."""
-    mdp, eta = random_mdp(np.random.default_rng(8), 3, 2, 0.9), Geometric(0.9)
-    exact, rough = time_optimal(mdp, eta), time_optimal(mdp, eta, tolerance=0.5)
-    assert 1e-3 < exact.value - rough.value <= rough.error
+    mdp, eta = random_mdp(np.random.default_rng(8), 3, 2, 0.9), Geometric(0.98)
+    for regulariser in (Unregularised(), Entropy(0.3)):
+        exact = time_optimal(mdp, eta, regulariser)
+        rough = time_optimal(mdp, eta, regulariser, tolerance=0.5)
+        assert 0.1 < exact.value - rough.value <= rough.error
+
+
+@pytest.mark.parametrize("eta", [Poisson(3.0), Dirac(2), Geometric(0.5)], ids=str)
+@pytest.mark.parametrize("gamma", [0.9, 0.99999])
+def test_after_the_law_of_eta_the_optimum_in_time_is_planning(eta, gamma):
+    """Backward induction over 2,000 steps at gamma .9; the value is attained at any gamma."""
+    mdp = random_mdp(np.random.default_rng(9), 3, 2, gamma)
+    best = time_optimal(mdp, eta)
+    assert len(best.policies) < 200
+    attained = (mu_in_time(mdp, best.policies, eta).values * mdp.c).sum()
+    assert attained == pytest.approx(best.value, rel=1e-9)
+    assert (best.policies[-1] == policy_iteration(mdp).policy).all()
+    if gamma == 0.9:
+        v = np.zeros(3)
+        for weight in eta.weights(gamma, 2000)[::-1]:
+            v = (weight * mdp.c + mdp.expect(v)).min(axis=1)
+        assert best.value == pytest.approx(mdp.p0 @ v, abs=1e-10)
+
+
+def test_planning_with_much_patience_is_judged_quickly():
+    mdp, eta = random_mdp(np.random.default_rng(10), 3, 2, 0.99999), Poisson(3.0)
+    gap = planning_gap(mdp, eta, starts=1)
+    assert gap.in_time <= gap.stationary * (1 + 1e-9) <= gap.heuristic * (1 + 2e-9)
+    # w lags behind gamma^n by about 3 steps of the mass, so twice that, whatever the patience.
+    assert gap.bound < 2 * 3 * mdp.cost_span + 1e-6
 
 
 def test_the_error_of_policy_iteration_is_a_bound():
@@ -189,6 +230,10 @@ def test_weight_distance_of_the_dirac_is_zero():
 
 def test_impatient_iterations_say_so():
     mdp = random_mdp(np.random.default_rng(7), 3, 2, 0.9)
+    # At a fixed point of rounded arithmetic nothing moves any more; the error is still not 0.
+    still = value_iteration(mdp, tolerance=0.0)
+    assert np.abs(still.v - policy_iteration(mdp).v).max() <= still.error
+    assert 0.0 < still.error < 1e-12
     with pytest.raises(InputError, match="value iteration has not reached 1e-10 in 3 steps"):
         value_iteration(mdp, most=3)
     with pytest.raises(InputError, match="policy iteration has not reached 1e-10 in 1 steps"):

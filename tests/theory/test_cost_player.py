@@ -47,6 +47,25 @@ def test_with_projection_the_angle_decays_slowly():
         assert emma_angle(steps) == pytest.approx(1 / np.sqrt(2 * 0.1 * steps), rel=0.02)
 
 
+@pytest.mark.parametrize("rate", [1.0, 10.0, 1e3])
+def test_too_large_a_rate_does_no_harm_for_a_fixed_difference(rate):
+    """Each step is projected: the larger the rate, the smaller the angle that is left."""
+    assert emma_angle(500, rate) < emma_angle(500, 0.1)
+    weights = np.array([-0.3, 0.4])
+    for _ in range(500):
+        weights = surrogate_step(weights, DELTA, 1.0, rate, Ball())
+    assert weights == pytest.approx(DELTA, abs=1.2 / np.sqrt(2 * rate * 500))
+
+
+def test_with_noise_a_large_rate_copies_the_latest_difference():
+    rng = np.random.default_rng(6)
+    weights = np.array([-0.3, 0.4])
+    for _ in range(50):
+        latest = DELTA + 0.5 * rng.standard_normal(2)
+        weights = surrogate_step(weights, latest, 2.0, 1e6, Ball())
+        assert weights == pytest.approx(latest / np.linalg.norm(latest), abs=1e-5)
+
+
 @pytest.mark.slow
 def test_the_angle_after_a_hundred_thousand_steps():
     assert emma_angle(100_000) == pytest.approx(7.07e-3, abs=2e-5)
@@ -179,7 +198,7 @@ def test_entropy_moves_the_fixed_point_off_the_expert():
     off = []
     for alpha in (0.02, 0.2):
         settings = MirrorSettings(rate=0.5, steps=300, regulariser=Entropy(alpha))
-        off.append(np.abs(imitate(mdp, target, eta, settings) - expert).max())
+        off.append(np.abs(imitate(mdp, eta, target, settings) - expert).max())
     assert 1e-4 < off[0] < off[1]
 
 

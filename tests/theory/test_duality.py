@@ -25,7 +25,6 @@ from etairl.tabular.measures import (
     mu_in_time,
     policy_from_occupancy,
     rho,
-    truncated_weights,
 )
 from etairl.tabular.phase import phase_mu, phase_program
 from etairl.tabular.rl import best_stationary, time_optimal
@@ -184,9 +183,9 @@ def test_dense_random_mdps_have_small_gaps_against_mixtures():
 
         found = least_squares(residual, [0.5, 0.5], bounds=(0, 1), xtol=1e-12, ftol=1e-12)
         gaps.append(np.linalg.norm(found.fun))
-    # Far below the .0808 of the chain, mostly by two orders of magnitude.
-    assert max(gaps) < 0.02
-    assert np.median(gaps) < 1e-3
+    # Below the .0808 of the chain, mostly by two orders of magnitude.
+    assert max(gaps) == pytest.approx(0.011, abs=5e-4)
+    assert np.median(gaps) == pytest.approx(5e-4, abs=5e-5)
 
 
 @pytest.mark.parametrize("alpha", [0.02, 0.2])
@@ -198,7 +197,7 @@ def test_megan_with_entropy_and_a_stationary_expert_shows_no_gap(alpha):
         mdp = random_mdp(rng, 2, 2, 0.5)
         expert = mu(mdp, random_policy(rng, mdp), HALF).values
         settings = MirrorSettings(rate=1.0, steps=150, matched=True, regulariser=soft)
-        policy = imitate(mdp, expert, HALF, settings)
+        policy = imitate(mdp, HALF, expert, settings)
         own = mu(mdp, policy, HALF)
         value, cost = costs.maximum(own.values, expert)
         upper = value - own.states @ soft.value(policy)
@@ -211,7 +210,7 @@ def test_a_mixture_is_one_policy_in_time(eta):
     rng = np.random.default_rng(4)
     mdp = random_mdp(rng, 3, 2, 0.7)
     policies, shares = [random_policy(rng, mdp) for _ in range(3)], rng.dirichlet(np.ones(3))
-    horizon = len(truncated_weights(eta, mdp.gamma)[0])
+    horizon = 128  # .7^128 is below 1e-19
     joint = sum(
         share * visits(mdp, policy, horizon)[:, :, None] * policy
         for share, policy in zip(shares, policies, strict=True)

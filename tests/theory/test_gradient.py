@@ -8,7 +8,7 @@ from etairl.eta import Dirac, Geometric, Poisson
 from etairl.regularisers import Entropy, KullbackLeibler, Tsallis, Unregularised
 from etairl.tabular.criterion import criterion, critics, gradient, logit_gradient, visits
 from etairl.tabular.generators import go_stay, go_stay_policy, random_mdp, random_policy
-from etairl.tabular.measures import future, mu, truncated_weights
+from etairl.tabular.measures import future, mu
 from etairl.tabular.operators import evaluate
 from etairl.tabular.phase import phase_mu
 
@@ -90,7 +90,7 @@ def test_what_a_pair_still_costs():
     """E[sum_{n>=t} w_n c_n | s_t, a_t] = gamma w_{t-1} Q + U_t, and U_t = kappa^t U."""
     _, mdp, policy = world(2)
     kappa, eta = 0.6, Geometric(0.6)
-    weights, _ = truncated_weights(eta, mdp.gamma)
+    weights = eta.weights(mdp.gamma, 256)  # .8^256 is below 1e-24
     two, step = critics(mdp, policy, kappa), mdp.under(policy)
     for t in (0, 1, 5):
         cost, left = (policy * mdp.c).sum(axis=1), np.zeros(4)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from etairl.eta import Geometric, Poisson, Uniform, parse_eta
+from etairl.eta import Geometric, Poisson, Table, Uniform, parse_eta
 from etairl.measures import FutureSampler, future, mu, rho, summarise_law
 
 
@@ -112,7 +112,36 @@ def test_geometric_tends_to_uniform():
 
 
 def test_looking_ahead_three_steps_it_is_not():
+    """2.33 if counting starts at 0, 3.33 if it starts at 1."""
     assert Geometric(0.7).mean() == pytest.approx(2.33, abs=5e-3)
+    k = np.arange(200)
+    from_one = (k + 1) @ (0.3 * 0.7**k)
+    assert from_one == pytest.approx(3.33, abs=5e-3)
+
+
+def test_logarithms_approximate_the_harmonic_form():
+    """(1/T) ln((T+.5)/(T-n-.5)) to a thousandth but for the last frames, (1/T) ln(T/(T-n)) less."""
+    horizon = 500
+    law, n = two_stage("uniform", horizon), np.arange(horizon)
+    fine = np.log((horizon + 0.5) / (horizon - n - 0.5)) / horizon
+    rough = np.log(horizon / (horizon - n)) / horizon
+    early = slice(0, 490)
+    assert np.abs(fine[early] / law[early] - 1).max() < 2e-3
+    assert fine.sum() == pytest.approx(1.0, abs=2e-3)
+    middle = slice(100, 450)
+    off = [np.abs(form[middle] / law[middle] - 1).max() for form in (fine, rough)]
+    assert off[0] < off[1] < 0.02
+
+
+@pytest.mark.parametrize("horizon", [4, 50])
+def test_at_kappa_one_the_two_stage_law_is_exact_for_another_eta_at_each_length(horizon):
+    """eta_T(k) in proportion to 1/(T-k), at gamma 1."""
+    mass = 1.0 / (horizon - np.arange(horizon))
+    eta = Table(tuple(mass / mass.sum()))
+    found = FutureSampler(eta, 1.0, "exact").law(horizon)
+    assert found == pytest.approx(two_stage("uniform", horizon), rel=1e-12)
+    shorter = FutureSampler(eta, 1.0, "exact").law(horizon - 1)
+    assert np.abs(shorter - two_stage("uniform", horizon - 1)).max() > 1e-3
 
 
 def test_which_trajectory():

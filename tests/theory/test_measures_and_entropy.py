@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from etairl.claims.occupancies import LAWS, fork_entropies, tower_forms
+from etairl.claims.occupancies import fork_entropies, tower_forms
 from etairl.eta import Dirac, Geometric, Poisson
 from etairl.regularisers import Entropy
 from etairl.tabular.criterion import criterion, visits
@@ -19,11 +19,11 @@ from etairl.tabular.measures import (
     measure_entropy,
     mu,
     policy_from_occupancy,
-    truncated_weights,
 )
 from etairl.tabular.operators import action_values, evaluate
 
 HALF = Geometric(0.5)
+LAWS = (Geometric(0.6), Poisson(3.0), Dirac(4))
 
 
 def slack(one, two):
@@ -94,7 +94,7 @@ def test_tower_rule(eta):
         policy, f = random_policy(rng, mdp), rng.standard_normal((4, 3))
         forms = tower_forms(mdp, policy, f, eta)
         # And by the definition, step by step.
-        weights, _ = truncated_weights(eta, mdp.gamma)
+        weights = eta.weights(mdp.gamma, 400)
         steps = visits(mdp, policy, len(weights)) @ (policy * f).sum(axis=1)
         assert np.ptp([*forms, weights @ steps]) < 1e-12
 

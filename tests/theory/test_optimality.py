@@ -21,7 +21,7 @@ from etairl.tabular.generators import (
 )
 from etairl.tabular.mdp import MDP, deterministic
 from etairl.tabular.measures import future, mu, mu_in_time, rho
-from etairl.tabular.operators import action_values, policy_iteration
+from etairl.tabular.operators import action_values, evaluate, policy_iteration
 from etairl.tabular.phase import phase_optimal, phase_program
 from etairl.tabular.rl import best_stationary, planning_gap, time_optimal, weight_distance
 
@@ -197,19 +197,45 @@ def test_bound_on_the_loss_of_planning_with_gamma():
         assert excess(mdp, eta) <= mdp.cost_span * distance + 1e-9
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_how_often_the_planner_is_wrong():
     """Random 3-state MDPs: often at gamma .5, kappa .9 (16 of 60 once), never seen at gamma .99."""
-    wrong = {0.5: 0, 0.99: 0}
-    for gamma in wrong:
+
+    def wrong(gamma, kappa):
+        found = 0
         for number in range(60):
-            rng = np.random.default_rng(number)
-            mdp = random_mdp(rng, 3, 2, gamma)
-            value = criterion(mdp, policy_iteration(mdp).policy, Geometric(0.9))
-            others = [criterion(mdp, policy, Geometric(0.9)) for policy in all_deterministic(mdp)]
-            wrong[gamma] += value > min(others) + 1e-9
+            mdp, eta = random_mdp(np.random.default_rng(number), 3, 2, gamma), Geometric(kappa)
+            value = criterion(mdp, policy_iteration(mdp).policy, eta)
+            found += value > min(criterion(mdp, p, eta) for p in all_deterministic(mdp)) + 1e-9
+        return found
+
     # Binomial(60, 16/60) is within 4 standard deviations, 13.7, of 16.
-    assert 3 <= wrong[0.5] <= 29
-    assert wrong[0.99] == 0
+    assert 3 <= wrong(0.5, 0.9) <= 29
+    assert [wrong(0.99, kappa) for kappa in (0.3, 0.6, 0.9)] == [0, 0, 0]
+
+
+def test_every_criterion_is_an_average_of_delayed_ones():
+    """J_eta = sum_K eta(K) J_K with J_K = E v(s_K), which is the criterion of delta_K."""
+    rng = np.random.default_rng(6)
+    mdp = random_mdp(rng, 3, 2, 0.6)
+    policy = random_policy(rng, mdp)
+    v, step = evaluate(mdp, policy), mdp.under(policy)
+    delayed = [mdp.p0 @ np.linalg.matrix_power(step, K) @ v for K in range(80)]
+    for K in (0, 1, 5):
+        assert criterion(mdp, policy, Dirac(K)) == pytest.approx(delayed[K], abs=1e-12)
+    for eta in (HALF, Poisson(2.0)):
+        expected = np.exp(eta.log_pmf(80)) @ delayed
+        assert criterion(mdp, policy, eta) == pytest.approx(expected, abs=1e-12)
+
+
+def test_optimal_for_all_eta_means_optimal_for_every_delay():
+    """A corridor's planner minimises every J_K, and is best for other eta; go/stay's fails at 1."""
+    corridor = chain(4, 0.6)
+    delays = [Dirac(K) for K in range(6)]
+    assert max(abs(excess(corridor, eta)) for eta in (*delays, HALF, Poisson(2.0))) < 1e-11
+    mdp = go_stay(0.4, 1.0, 0.0)
+    assert abs(excess(mdp, Dirac(0))) < 1e-12
+    assert excess(mdp, Dirac(1)) == pytest.approx(0.8, abs=1e-9)
 
 
 def test_the_exact_family_is_discounting_by_beta():

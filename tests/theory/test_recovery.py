@@ -18,10 +18,10 @@ ERRATA = (Path(__file__).parents[2] / "docs" / "errata.md").read_text()
 
 
 def test_the_suggested_test_of_the_algorithm():
-    """Go/stay, expert .8, gamma = kappa = .5, pi <- pi exp(-0.2 Q); 800 of the 6,000 steps."""
+    """Go/stay, expert .8, gamma = kappa = .5, pi <- pi exp(-0.2 Q), 800 steps."""
     mdp, eta = go_stay(0.0, 0.0, 0.0), Geometric(0.5)
     expert = mu(mdp, go_stay_policy(0.8), eta).values
-    found = imitate(mdp, expert, eta, MirrorSettings(rate=0.2, steps=800))
+    found = imitate(mdp, eta, expert, MirrorSettings(rate=0.2, steps=800))
     assert found[0, 0] == pytest.approx(0.8, abs=1e-8)
 
 
@@ -33,7 +33,7 @@ def test_a_realisable_expert_is_found(gamma, kappa, matched):
         mdp, eta = random_mdp(rng, 4, 3, gamma), Geometric(kappa)
         expert = random_policy(rng, mdp)
         settings = MirrorSettings(rate=1.0, steps=200, matched=matched)
-        found = imitate(mdp, mu(mdp, expert, eta).values, eta, settings)
+        found = imitate(mdp, eta, mu(mdp, expert, eta).values, settings)
         assert np.abs(found - expert).max() < 1e-12
 
 
@@ -46,10 +46,10 @@ def test_with_the_published_weights(kappa):
         mdp = random_mdp(rng, 4, 3, 0.9)
         expert = random_policy(rng, mdp)
         target = weighted(mdp, expert, law)
-        found = imitate(mdp, target, Dirac(0), MirrorSettings(rate=1.0, steps=300), law)
+        found = imitate(mdp, Dirac(0), target, MirrorSettings(rate=1.0, steps=300), law)
         assert np.abs(found - expert).max() < 1e-12
         soft = MirrorSettings(rate=0.5, steps=300, regulariser=Entropy(0.05))
-        off = np.abs(imitate(mdp, target, Dirac(0), soft, law) - expert).max()
+        off = np.abs(imitate(mdp, Dirac(0), target, soft, law) - expert).max()
         assert 1e-4 < off < 0.1  # up to .035 in the errata
 
 

@@ -8,7 +8,13 @@ from etairl.measures import future
 from etairl.measures import mu as sampled_mu
 from etairl.measures import rho as sampled_rho
 from etairl.tabular.episodes import empirical_mu, sample_episodes
-from etairl.tabular.generators import random_mdp, random_policy, random_sparse_mdp
+from etairl.tabular.generators import (
+    go_stay,
+    go_stay_policy,
+    random_mdp,
+    random_policy,
+    random_sparse_mdp,
+)
 from etairl.tabular.measures import future as exact_future
 from etairl.tabular.measures import mu, rho, weighted
 
@@ -22,13 +28,13 @@ def drawn(sampler, episodes, mdp, seed):
     return counts.reshape(mdp.c.shape) / DRAWS
 
 
-def assert_same_law(found, exact):
+def assert_same_law(found, exact, episodes=EPISODES):
     """Draws, and the episodes behind them: each share is an average over independent episodes.
 
     A share p of an episode has variance at most p, so its standard error is at most
-    sqrt(p/EPISODES + p/DRAWS); 5 of them for a dozen shares, plus what lies beyond the horizon.
+    sqrt(p/episodes + p/DRAWS); 5 of them for a dozen shares, plus what lies beyond the horizon.
     """
-    error = np.sqrt(exact / EPISODES + exact / DRAWS)
+    error = np.sqrt(exact / episodes + exact / DRAWS)
     assert (np.abs(found - exact) < 5 * error + 1e-4).all()
 
 
@@ -49,13 +55,23 @@ def test_samplers_draw_from_the_exact_measures(seed):
 
 
 def test_the_two_stage_sampler_draws_its_own_law_and_not_mu():
-    """20 steps, gamma 1, kappa .9: far enough from mu truncated to the episode to be told apart."""
-    rng = np.random.default_rng(7)
-    mdp = random_mdp(rng, 3, 2, 0.9, start=0)
-    policy = np.array([[0.99, 0.01], [0.99, 0.01], [0.01, 0.99]])
-    episodes = sample_episodes(rng, mdp, policy, EPISODES, 20)
-    sampler = sampled_mu(Geometric(0.9), 1.0, method="two_stage")
-    assert_same_law(drawn(sampler, episodes, mdp, 0), weighted(mdp, policy, sampler.law(20)))
+    """Two states, the second absorbs: a law that prefers the end of an episode sees more of it."""
+    rng, mdp, policy = np.random.default_rng(7), go_stay(0.0, 0.0, 0.0), go_stay_policy(0.9)
+    episodes = sample_episodes(rng, mdp, policy, 20_000, 20)
+    n = np.arange(20)
+    weights = 1 - 0.9 ** (n + 1)  # w_n at gamma 1, kappa .9
+    truncated = weighted(mdp, policy, weights / weights.sum())
+    assert truncated[0].sum() == pytest.approx(weights @ 0.9**n / weights.sum())
+    laws = {}
+    for method in ("two_stage", "exact"):
+        sampler = sampled_mu(Geometric(0.9), 1.0, method=method)
+        laws[method] = weighted(mdp, policy, sampler.law(20))
+        assert_same_law(drawn(sampler, episodes, mdp, 0), laws[method], 20_000)
+    found = drawn(sampled_mu(Geometric(0.9), 1.0, method="two_stage"), episodes, mdp, 0)
+    with pytest.raises(AssertionError):
+        assert_same_law(found, truncated, 20_000)
+    assert found[0].sum() < truncated[0].sum() - 0.03
+    assert laws["exact"] == pytest.approx(truncated)
 
 
 @pytest.mark.parametrize("sparse", [False, True])

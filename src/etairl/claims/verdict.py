@@ -25,7 +25,8 @@ class Claim:
     evidence: str
     """the worst violation or the counterexample, with its numbers"""
     trials: int
-    """random MDPs, or random pairs of measures, that were tried"""
+    """random MDPs, pairs of measures or lengths that both statements were tried on, where the
+    evidence does not name a fixture or a count of its own"""
     corrected: str
     corrected_evidence: str
 

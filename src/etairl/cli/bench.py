@@ -146,22 +146,28 @@ def _run(config: Config) -> tuple[dict[str, Any], bool]:
 
 
 def _tabular(config: Config) -> tuple[dict[str, Any], bool]:
-    from etairl.bench.tabular import MEBIBYTES, SECONDS, SIZES, bench_mu
+    from etairl.bench.tabular import GROWTH, MEBIBYTES, SECONDS, SIZES, bench_mu
 
     found = list(track(bench_mu(), "timing exact measures", total=len(SIZES)))
     if not config.json:
-        columns = ("states × 10 actions", "non-zeros", "seconds", "ns/non-zero", "MiB", "error")
+        columns = ("world", "states", "actions", "non-zeros", "seconds", "ns/non-zero", "growth")
         rows = [
             (
-                f"{exact.states:,}" + ("" if exact.ok else " !"),
+                exact.world + ("" if exact.ok else " !"),
+                f"{exact.states:,}",
+                str(exact.actions),
                 f"{exact.nonzeros:,}",
                 f"{exact.seconds:.4f}",
                 f"{exact.nanoseconds_per_nonzero:.0f}",
+                f"{exact.growth:.2f}",
                 f"{exact.mebibytes:.1f}",
                 f"{exact.error:.0e}",
             )
             for exact in found
         ]
-        table(columns, rows)
-        out().print(f"limit of the first row: {SECONDS:g} s and {MEBIBYTES:g} MiB")
+        table((*columns, "MiB", "error"), rows)
+        out().print(
+            f"limits: {SECONDS:g} s and {MEBIBYTES:g} MiB in the first row; {GROWTH:g} times the "
+            "ns/non-zero of the first row of the same world"
+        )
     return {"exact": found}, all(exact.ok for exact in found)

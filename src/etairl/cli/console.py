@@ -72,7 +72,9 @@ def out() -> Console:
 
 def print_json(value: Any) -> None:
     """Plain JSON on standard output. A number that JSON has no word for (infinity) becomes null."""
-    print(json.dumps(_plain(value), indent=2, allow_nan=False))
+    # Greek as it is, where the other side can read it.
+    plain = "utf" not in (sys.stdout.encoding or "utf-8").lower()
+    print(json.dumps(_plain(value), indent=2, allow_nan=False, ensure_ascii=plain))
 
 
 def _plain(value: Any) -> Any:
@@ -134,12 +136,14 @@ def track(items: Iterable[Item], what: str, total: int | None = None) -> Iterato
     if console.is_terminal:
         yield from rich.progress.track(items, what, total, console=console, transient=True)
         return
-    said = time.monotonic()
+    said, number, shown = time.monotonic(), 0, 0
     for number, item in enumerate(items, start=1):
         yield item
         if time.monotonic() - said > _SECONDS_BETWEEN_LINES:
-            said = time.monotonic()
+            said, shown = time.monotonic(), number
             console.print(f"{what}: {number} of {total}", markup=False)
+    if 0 < shown < number:  # who was told of the way is told of the end
+        console.print(f"{what}: {number} of {total}", markup=False)
 
 
 @contextmanager

@@ -21,13 +21,19 @@ def stay_or_go_figure(gamma: float = 0.5) -> Figure:
         np.array([criterion(mdp, go_stay_policy(p), Geometric(float(k))) for k in kappas])
         for p in (1.0, 0.0)
     )
+    planned, other = (stay, go) if stay[0] <= go[0] else (go, stay)  # κ = 0 is the planner's view
     figure, axes = _axes()
-    axes.plot(kappas, stay, color=BLUE, linewidth=1.8, label="always stay, γ-optimal")
-    axes.plot(kappas, go, color=RED, linewidth=1.8, label="go at once")
-    axes.fill_between(kappas, go, stay, where=(go < stay).tolist(), color=RED, alpha=0.12)
-    axes.annotate("what planning with γ loses", (0.45, 0.66), color=RED, fontsize=9)
-    axes.set(xlabel="κ of η = Geom(κ)", ylabel="criterion J_η (lower is better)")
-    axes.set(xlim=(0, 0.98), ylim=(0, 1.1))
+    for value, color, name in ((stay, BLUE, "always stay"), (go, RED, "go at once")):
+        label = f"{name}, γ-optimal" if value is planned else name
+        axes.plot(kappas, value, color=color, linewidth=1.8, label=label)
+    if (other < planned).any():
+        axes.fill_between(
+            kappas, other, planned, where=(other < planned).tolist(), color=RED, alpha=0.12
+        )
+        place = (0.75, float(np.interp(0.75, kappas, 0.5 * (planned + other))))
+        axes.annotate("what planning\nwith γ loses", place, color=RED, fontsize=9, ha="center")
+    axes.set(xlabel="κ of η = Geom(κ)", ylabel="criterion $J_η$ (lower is better)")
+    axes.set(xlim=(0, 0.98), ylim=(0, 1.1 * float(max(stay.max(), go.max()))))
     axes.legend(loc="lower left", frameon=False, fontsize=9)
     return figure
 
@@ -36,18 +42,21 @@ def occupancy_curve_figure(gamma: float = 0.5, kappa: float = 0.5) -> Figure:
     r"""The occupancies of all stationary policies: a curve, where convexity needs its chord."""
     stays = np.linspace(0.0, 1.0, 201)
     curve, chord = (_occupancies(stays, gamma, k) for k in (kappa, 0.0))
-    ends, expert = curve[[0, -1]], _occupancies(np.array([0.8]), gamma, kappa)[0]
+    ends = curve[[0, -1]]
     middle = ends.mean(axis=0)
+    read = float(middle[0] / middle.sum())
+    own = _occupancies(np.array([read]), gamma, kappa)[0]
     figure, axes = _axes()
     axes.plot(*curve.T, color=BLUE, linewidth=1.8, label=f"μ of every policy, κ = {kappa:g}")
     axes.plot(*ends.T, "--", color=GREY, linewidth=1.2, label="mixtures of stay and go")
     axes.plot(*chord.T, color=RED, linewidth=1.2, label="κ = 0, classical: a segment")
     axes.plot(*middle, "o", color=GREY)
-    axes.plot(*expert, "o", color=BLUE)
-    arrow = {"arrowstyle": "-", "color": GREY}
-    axes.annotate("the midpoint reads as p = .8 …", middle, (0.3, 0.08), arrowprops=arrow)
-    axes.annotate("… whose own μ is here", expert, (1.3, 0.5), arrowprops=arrow)
-    axes.set(xlabel="μ(0, stay)", ylabel="μ(0, go)", xlim=(0, 2.05), ylim=(0, 1.05))
+    axes.plot(*own, "o", color=BLUE)
+    arrow, wide = {"arrowstyle": "-", "color": GREY}, float(ends[-1, 0])
+    words = f"the midpoint reads as p = {_short(read)} …"
+    axes.annotate(words, middle, (0.15 * wide, 0.08), arrowprops=arrow)
+    axes.annotate("… whose own μ is here", own, (0.65 * wide, 0.5), arrowprops=arrow)
+    axes.set(xlabel="μ(0, stay)", ylabel="μ(0, go)", xlim=(0, 1.025 * wide), ylim=(0, 1.05))
     axes.legend(loc="upper right", frameon=False, fontsize=9)
     return figure
 
@@ -58,7 +67,7 @@ def duality_gap_figure(gamma: float = 0.5, kappa: float = 0.5) -> Figure:
     features = _occupancies(stays, gamma, kappa) * np.array([1.0, 4.0])
     expert = _occupancies(np.array([0.8]), gamma, kappa)[0] * np.array([1.0, 4.0])
     excess = features - expert
-    weights = np.linspace(0.0, 1.0, 401)
+    weights = np.linspace(0.0, 1.0, 601)
     dual = np.array([(excess @ np.array([w, 1.0 - w])).min() for w in weights])
     figure = Figure(figsize=(9.0, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
@@ -68,14 +77,28 @@ def duality_gap_figure(gamma: float = 0.5, kappa: float = 0.5) -> Figure:
     left.set(xlabel="p, the learner's probability to stay", title="the cost answers the policy")
     right.plot(weights, dual, color=RED, linewidth=1.8)
     right.set(xlabel="w, weight of the first feature", title="the policy answers the cost")
+    primal = excess.max(axis=1)
+    upper, lower = float(primal.min()), float(dual.max())
     for axes in (left, right):
-        axes.axhline(excess.max(axis=1).min(), color=BLUE, linestyle=":", linewidth=1.2)
-        axes.axhline(dual.max(), color=RED, linestyle=":", linewidth=1.2)
-        axes.set(xlim=(0, 1), ylim=(-1.2, 1.2))
-    left.annotate("min max = 0, at the expert p = .8", (0.03, 0.05), color=BLUE, fontsize=9)
-    right.annotate("max min = −1/9, at w = .5", (0.3, -0.8), color=RED, fontsize=9)
+        axes.axhline(upper, color=BLUE, linestyle=":", linewidth=1.2)
+        axes.axhline(lower, color=RED, linestyle=":", linewidth=1.2)
+        axes.axhspan(lower, upper, color=GREY, alpha=0.2, linewidth=0)
+        axes.set(xlim=(0, 1), ylim=(lower - 1.0, upper + 1.2))
+    p, w = float(stays[primal.argmin()]), float(weights[dual.argmax()])
+    left.plot(p, upper, "o", color=BLUE)
+    right.plot(w, lower, "o", color=RED)
+    words = f"min max = {_short(upper)}, at p = {_short(p)}, the expert"
+    left.annotate(words, (0.03, upper + 0.06), color=BLUE, fontsize=9)
+    words = f"max min = {_short(lower)}, at w = {_short(w)}"
+    right.annotate(words, (w, lower - 0.8), color=RED, fontsize=9, ha="center")
+    words = f"gap {_short(upper - lower)}"
+    right.annotate(words, (0.02, upper + 0.06), color=GREY, fontsize=9)
     left.set(ylabel="excess cost over the expert")
     return figure
+
+
+def _short(x: float) -> str:
+    return f"{round(x, 3) + 0.0:.3g}".replace("-", "−")
 
 
 def _occupancies(stays: Curve, gamma: float, kappa: float) -> Float[np.ndarray, "points 2"]:

@@ -1,10 +1,11 @@
-r"""The saddle point by column generation: an exact solver whose answer carries its own proof.
+r"""The saddle point by column generation: an exact solver whose answer carries its own gap.
 
 Keep occupancies of best responses (columns). Over their convex hull the game is small and solved
 to rounding; its best cost goes to the learner, whose best response is the next column. The value
-over the hull is an upper bound, the dual of every cost a lower one; stop when they meet. Without
-regulariser best responses are vertices, so the end is reached after finitely many columns. The
-answer is a mixture: choose `policies[i]` with probability `shares[i]` at the start.
+over the hull is an upper bound, the dual of every cost a lower one, if best responses are exact
+(`Game.proven`); stop when they meet. Without regulariser best responses are vertices, so the end is
+reached after finitely many columns. The answer is a mixture: choose `policies[i]` with probability
+`shares[i]` at the start.
 """
 
 from typing import NamedTuple
@@ -28,13 +29,18 @@ class Saddle(NamedTuple):
     primal: float
     r"""$\max_cL$ at the occupancy: an upper bound of the value"""
     dual: float
-    r"""$\min_\mu L$ at the best cost found: a lower bound, where `Game.proven`"""
+    r"""$\min_\mu L$ at the best cost found: a lower bound of the value, if `proven`"""
     cost: Float[np.ndarray, "state action"]
     occupancy: Float[np.ndarray, "state action"]
     """of the mixture, that is the average of the columns"""
     policies: list[np.ndarray]
     shares: Float[np.ndarray, " policy"]
+    """of each of the `policies`; they sum to 1"""
     iterations: int
+    proven: bool
+    """whether `dual` is a proven bound; if not, it comes from a search (see `Game.proven`)"""
+    solved: bool
+    """whether the gap is as small as it was asked to be"""
 
     @property
     def gap(self) -> float:
@@ -43,7 +49,14 @@ class Saddle(NamedTuple):
 
 
 def generate(game: Game, tolerance: float = 1e-8, most: int = 500) -> Saddle:
-    """Add best responses until the gap is closed, starting from that to no cost at all."""
+    """Add best responses until the gap is closed, starting from that to no cost at all.
+
+    Args:
+        game: the problem.
+        tolerance: the gap to reach. If a best response repeats before, nothing more can be added:
+            the answer is then returned as it is, with `solved` False.
+        most: columns at most; beyond, the game is refused.
+    """
     first = game.respond(np.zeros(game.mdp.c.shape))
     columns, policies = [first.occupancy], [first.policy]
     best = (-np.inf, np.zeros(game.mdp.c.shape))
@@ -54,10 +67,20 @@ def generate(game: Game, tolerance: float = 1e-8, most: int = 500) -> Saddle:
         best = max(best, (answer.value + game.costs.offset(cost, game.expert), cost), key=_first)
         primal = game.primal(occupancy)
         known = min(float(np.abs(column - answer.occupancy).max()) for column in columns)
-        if primal - best[0] <= tolerance or known < 1e-14:
+        solved = primal - best[0] <= tolerance
+        if solved or known < 1e-14:
             kept = np.flatnonzero(shares > 0.0)
-            chosen = [policies[i] for i in kept]
-            return Saddle(primal, best[0], best[1], occupancy, chosen, shares[kept], iteration)
+            return Saddle(
+                primal=primal,
+                dual=best[0],
+                cost=best[1],
+                occupancy=occupancy,
+                policies=[policies[i] for i in kept],
+                shares=shares[kept],
+                iterations=iteration,
+                proven=game.proven,
+                solved=solved,
+            )
         columns.append(answer.occupancy)
         policies.append(answer.policy)
     raise InputError(f"the game is not solved to {tolerance:g} with {most} columns")

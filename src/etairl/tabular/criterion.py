@@ -17,8 +17,8 @@ from jaxtyping import Float
 from etairl.eta import Eta
 from etairl.regularisers import Regulariser
 from etairl.tabular.linear import solve
-from etairl.tabular.mdp import MDP, Pairs, Policy, States, check_policy
-from etairl.tabular.measures import geometric_parameter, mu, truncated_weights
+from etairl.tabular.mdp import MDP, Pairs, Policy, States, check_factor, check_policy
+from etairl.tabular.measures import geometric_parameter, mu, truncated_law
 from etairl.tabular.operators import NONE, evaluate
 
 
@@ -46,6 +46,7 @@ def criterion(mdp: MDP, policy: Policy, eta: Eta, regulariser: Regulariser = NON
 def critics(mdp: MDP, policy: Policy, kappa: float, regulariser: Regulariser = NONE) -> Critics:
     r"""The two critics of $\mathrm{Geom}(\kappa)$, by two linear solves."""
     policy = check_policy(mdp, policy)
+    check_factor("kappa", kappa, "Geom(1) is no law without a horizon")
     v = evaluate(mdp, policy, regulariser)
     q = mdp.c - regulariser.gradient(policy) + mdp.gamma * mdp.expect(v)
     u_bar, _ = solve(mdp.under(policy), (1.0 - kappa) * v, kappa)
@@ -82,9 +83,10 @@ def gradient(mdp: MDP, policy: Policy, eta: Eta, regulariser: Regulariser = NONE
 
     $$[\mu(s)-P^\eta(s)]\,Q(s,a) + \tfrac{1}{1-\kappa}P^\eta(s)\,U(s,a);$$
 
-    for any other law $\sum_t\mathbb{P}(s_t=s)\,[\gamma w_{t-1}Q + U_t](s,a)$. Along a path of
-    policies only the part that sums to 0 over actions matters. With entropy the policy must be
-    positive where the gradient is used.
+    for any other law $\sum_t\mathbb{P}(s_t=s)\,[\gamma w_{t-1}Q + U_t](s,a)$, where
+    $\sum_t\gamma w_{t-1}\mathbb{P}(s_t=s)$ is again $\mu(s)-P^\eta(s)$. Along a path of policies
+    only the part that sums to 0 over actions matters. With entropy the policy must be positive
+    where the gradient is used.
     """
     return expand(mdp, policy, eta, regulariser).direct
 
@@ -105,17 +107,15 @@ def visits(mdp: MDP, policy: Policy, horizon: int) -> Float[np.ndarray, "{horizo
 
 
 def _expand_in_time(mdp: MDP, policy: Policy, eta: Eta, regulariser: Regulariser) -> Expansion:
-    weights, _ = truncated_weights(eta, mdp.gamma)
-    horizon = len(weights)
-    law = np.exp(eta.log_pmf(horizon))
+    law, _ = truncated_law(eta)
     v = evaluate(mdp, policy, regulariser)
     q = mdp.c - regulariser.gradient(policy) + mdp.gamma * mdp.expect(v)
-    step, reached = mdp.under(policy), visits(mdp, policy, horizon)
-    total = np.zeros(mdp.c.shape)
+    step, reached = mdp.under(policy), visits(mdp, policy, len(law))
+    ahead = law @ reached
+    visited, _ = solve(step, ahead, mdp.gamma, transpose=True)
+    total = (visited - ahead)[:, None] * q
     u_bar: States = np.zeros(mdp.states)
-    for t in reversed(range(horizon)):
-        before = weights[t - 1] if t else 0.0
-        u = law[t] * q + mdp.expect(u_bar)
-        total += reached[t][:, None] * (mdp.gamma * before * q + u)
+    for t in reversed(range(len(law))):
+        total += reached[t][:, None] * (law[t] * q + mdp.expect(u_bar))
         u_bar = law[t] * v + step @ u_bar
-    return Expansion(float(mdp.p0 @ u_bar), total, weights @ reached)
+    return Expansion(float(mdp.p0 @ u_bar), total, visited)

@@ -6,7 +6,7 @@ from jaxtyping import Float, Int
 
 from etairl.eta import Eta
 from etairl.tabular.mdp import MDP, Policy, check_policy
-from etairl.tabular.measures import Measure, truncated_weights
+from etairl.tabular.measures import Measure, weights_beyond
 from etairl.types import InputError, Trajectories
 
 
@@ -50,13 +50,10 @@ def empirical_mu(episodes: Trajectories, mdp: MDP, eta: Eta) -> Measure:
     """
     states = _whole_numbers(episodes.observations, mdp.states, "observation")
     actions = _whole_numbers(episodes.actions, mdp.actions, "action")
-    longest = int(episodes.lengths.max())
-    weights, rest = truncated_weights(eta, mdp.gamma)
-    padded = np.zeros(max(longest, len(weights)))
-    padded[: len(weights)] = weights
+    weights = eta.weights(mdp.gamma, int(episodes.lengths.max()))
+    beyond = weights_beyond(eta, mdp.gamma, weights[: int(episodes.lengths.min())])
     time = np.arange(episodes.steps) - np.repeat(episodes.offsets[:-1], episodes.lengths)
-    flat = np.bincount(states * mdp.actions + actions, weights=padded[time], minlength=mdp.c.size)
-    beyond = float(padded[int(episodes.lengths.min()) :].sum()) + rest
+    flat = np.bincount(states * mdp.actions + actions, weights=weights[time], minlength=mdp.c.size)
     return Measure(flat.reshape(mdp.c.shape) / len(episodes), beyond)
 
 

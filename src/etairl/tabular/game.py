@@ -4,11 +4,12 @@ $$L(\mu, c) = \langle\mu-\mu_E, c\rangle - \psi(c)$$
 
 The learner minimises, the cost player maximises. The *primal* of an occupancy is $\max_cL$, in
 closed form for every $\psi$ here; the *dual* of a cost is $\min_\mu L$ over a convex set of
-occupancies, by dynamic programming. Their difference proves how far both are from the saddle
-point. On $\mathcal{D}$ itself, for a plain geometric $\eta$, no saddle point need exist:
-Proposition `PR:equivalent` fails there. The sets to choose from are $\mathrm{conv}(\mathcal{D})
-\subset \mathcal{M}_{\text{time}} \subset \mathcal{M}_{\text{phase}}$, named by what the learner may
-use: `stationary` policies, drawn at random at the start; the `time`; the `phase`.
+occupancies, by dynamic programming. Their difference bounds how far both are from the saddle
+point, where the best response is exact (`Game.proven`). On $\mathcal{D}$ itself, for a plain
+geometric $\eta$, no saddle point need exist: Proposition `PR:equivalent` fails there. The sets to
+choose from are $\mathrm{conv}(\mathcal{D}) \subset \mathcal{M}_{\text{time}} \subset
+\mathcal{M}_{\text{phase}}$, named by what the learner may use: `stationary` policies, drawn at
+random at the start; the `time`; the `phase`.
 """
 
 from dataclasses import dataclass, field
@@ -27,6 +28,55 @@ from etairl.types import InputError
 
 Within = Literal["stationary", "time", "phase"]
 Features = Float[np.ndarray, "state action feature"]
+
+
+def check_occupancy(mdp: MDP, expert: Pairs, mass: float | None = None) -> Pairs:
+    r"""The expert's occupancy, if it can be one of this MDP.
+
+    A mass that differs from $1/(1-\gamma)$ is allowed, as episodes that were cut have it; a mass of
+    1 is not, as it means that somebody normalised.
+
+    Args:
+        mdp: the world.
+        expert: [state, action].
+        mass: what the sum should be, if not $1/(1-\gamma)$.
+    """
+    expert = np.asarray(expert, dtype=np.float64)
+    if expert.shape != mdp.c.shape:
+        raise InputError(
+            f"the expert's occupancy must have shape {mdp.c.shape}, got {expert.shape}"
+        )
+    good = (expert >= 0.0) & np.isfinite(expert)
+    if not good.all():
+        first = np.argwhere(~good)[0].tolist()
+        raise InputError(f"expert{first} is negative, NaN or infinite: an occupancy is neither")
+    total = float(expert.sum())
+    if total == 0.0:
+        raise InputError("the expert's occupancy is 0 everywhere: the expert is nowhere")
+    wanted = 1.0 / (1.0 - mdp.gamma) if mass is None else mass
+    if abs(total - 1.0) < 1e-9 and abs(wanted - 1.0) > 1e-6:
+        raise InputError(
+            f"the expert's occupancy sums to 1, where {wanted:.6g} = 1/(1 - gamma) is expected: "
+            "it was normalised; multiply it by that"
+        )
+    return expert
+
+
+def check_features(mdp: MDP, features: Features) -> Features:
+    """Features [state, action, feature] of this MDP, finite and not all 0."""
+    features = np.asarray(features, dtype=np.float64)
+    if features.ndim != 3 or features.shape[:2] != mdp.c.shape or not features.shape[2]:
+        states, actions = mdp.c.shape
+        raise InputError(
+            f"features must have shape ({states}, {actions}, number of features), got "
+            f"{features.shape}"
+        )
+    if not np.isfinite(features).all():
+        first = np.argwhere(~np.isfinite(features))[0]
+        raise InputError(f"features{first.tolist()} is {features[tuple(first)]}: it must be finite")
+    if not features.any():
+        raise InputError("all features are 0 everywhere: they tell nobody from the expert")
+    return features
 
 
 @runtime_checkable
@@ -108,18 +158,12 @@ class Game:
     elsewhere it is a search over several starts, and the dual is not proven"""
 
     def __post_init__(self):
-        if self.expert.shape != self.mdp.c.shape:
-            raise InputError(
-                f"the expert's occupancy must have shape {self.mdp.c.shape}, got "
-                f"{self.expert.shape}"
-            )
+        check_occupancy(self.mdp, self.expert)
+        if isinstance(self.costs, LinearCosts):
+            check_features(self.mdp, self.costs.features)
         if self.within not in get_args(Within):
             known = ", ".join(get_args(Within))
             raise InputError(f"within must be one of {known}, got {self.within!r}")
-        good = (self.expert >= 0.0) & np.isfinite(self.expert)
-        if not good.all():
-            first = np.argwhere(~good)[0].tolist()
-            raise InputError(f"expert{first} is negative, NaN or infinite: an occupancy is neither")
         if self.within == "phase" and geometric_parameter(self.eta) is None:
             raise InputError(f"{self.eta} has no phase; choose within='time'")
 

@@ -10,8 +10,8 @@ r"""The algorithms of inverse RL by name, as exact saddle problems with any $\et
 | `imitate` | $\log D$ | mirror steps on one stationary policy | GAIL as it is run |
 
 Maximum-entropy IRL is in `etairl.tabular.maxent`. The expert is an occupancy: `mu` of a policy, a
-mixture of such, or `empirical_mu` of episodes. The first six return a `Saddle` with primal, dual
-and gap.
+mixture of such, or `empirical_mu` of episodes. All but `imitate` return a `Saddle` with primal,
+dual and gap; `Saddle.proven` says whether the dual is a bound.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,15 @@ from etairl.penalties import Ball, Simplex
 from etairl.regularisers import Regulariser
 from etairl.tabular.columns import Saddle, generate
 from etairl.tabular.criterion import gradient
-from etairl.tabular.game import Features, Game, GANCosts, LinearCosts, Within
+from etairl.tabular.game import (
+    Features,
+    Game,
+    GANCosts,
+    LinearCosts,
+    Within,
+    check_features,
+    check_occupancy,
+)
 from etairl.tabular.mdp import MDP, Pairs, Policy
 from etairl.tabular.measures import mu, policy_from_occupancy, weighted
 from etairl.tabular.operators import NONE, evaluate
@@ -79,9 +87,10 @@ def lpal(mdp: MDP, eta: Eta, expert: Pairs, features: Features) -> Saddle:
     r"""WIEM's game as one linear program over `flow_polytope`.
 
     Exact over $\mathcal{D}$ where the weights are geometric; for another $\mathrm{Geom}(\kappa)$
-    over $\mathcal{M}_{\text{phase}}$, whose minimiser need not be the occupancy of the policy that
-    is read from it.
+    over $\mathcal{M}_{\text{phase}}$, whose minimiser need not be the occupancy of any policy that
+    does not see the phase: then `policies[0]` is [waiting and running, state, action].
     """
+    expert, features = check_occupancy(mdp, expert), check_features(mdp, features)
     flow, costs = flow_polytope(mdp, eta), LinearCosts(features, Simplex())
     columns, count = flow.matrix.shape[1], features.shape[-1]
     excess = np.zeros((count, columns + 1))
@@ -98,20 +107,32 @@ def lpal(mdp: MDP, eta: Eta, expert: Pairs, features: Features) -> Saddle:
     )
     if found.x is None:
         raise InputError(f"the linear program has no solution: {found.message}")
-    occupancy = np.maximum(found.x[columns - flow.size : columns], 0.0).reshape(mdp.c.shape)
+    # One block of pairs where the weights are geometric, else one per phase.
+    blocks = np.maximum(found.x[:columns], 0.0).reshape(-1, *mdp.c.shape)
+    read = [policy_from_occupancy(block, unvisited="uniform") for block in blocks]
     cost = costs.cost(np.maximum(-found.ineqlin.marginals, 0.0))
-    policy = policy_from_occupancy(occupancy, unvisited="uniform")
-    duals = -float((expert * cost).sum()) + float(found.eqlin.marginals @ flow.rhs)
-    primal = costs.maximum(occupancy, expert)[0]
-    return Saddle(primal, duals, cost, occupancy, [policy], np.ones(1), int(found.nit))
+    return Saddle(
+        primal=costs.maximum(blocks[-1], expert)[0],
+        dual=float(found.eqlin.marginals @ flow.rhs) - float((expert * cost).sum()),
+        cost=cost,
+        occupancy=blocks[-1],
+        policies=[read[0] if len(read) == 1 else np.stack(read)],
+        shares=np.ones(1),
+        iterations=int(found.nit),
+        proven=True,
+        solved=found.status == 0,
+    )
 
 
 def mwal(game: Game, steps: int = 1000) -> Saddle:
     r"""Multiplicative weights against best responses; the answer is the average of all steps.
 
-    With $k$ features in $[-1,1]$ the average is within
-    $\frac{4}{1-\gamma}\big(\sqrt{2\log k/T}+\log k/T\big)$ of the value (Freund and Schapire 1999).
+    With $k$ features in $[-1,1]$ the gap of the average is at most
+    $\frac{4}{1-\gamma}\big(\sqrt{2\log k/T}+\log k/T\big)$ (Freund and Schapire 1999);
+    `solved` says whether it is.
     """
+    if steps < 1:
+        raise InputError(f"multiplicative weights need at least one step, got {steps}")
     costs = game.costs
     if not (isinstance(costs, LinearCosts) and isinstance(costs.weights, Simplex)):
         raise InputError("multiplicative weights play on a simplex of features: use LinearCosts")
@@ -130,14 +151,18 @@ def mwal(game: Game, steps: int = 1000) -> Saddle:
         difference = costs.difference(answer.occupancy, game.expert)
         logs += np.log(shrink) * (2.0 - difference / largest) / 4.0
     cost = costs.cost(played)
+    primal, dual = game.primal(occupancy), game.dual(cost)
+    promise = 4.0 * largest * (np.sqrt(2.0 * np.log(count) / steps) + np.log(count) / steps)
     return Saddle(
-        primal=game.primal(occupancy),
-        dual=game.dual(cost),
+        primal=primal,
+        dual=dual,
         cost=cost,
         occupancy=occupancy,
         policies=policies,
         shares=np.full(steps, 1.0 / steps),
         iterations=steps,
+        proven=game.proven,
+        solved=bool(primal - dual <= promise + 1e-9 * largest),
     )
 
 
@@ -155,16 +180,18 @@ class MirrorSettings:
 
 def imitate(
     mdp: MDP,
-    expert: Pairs,
     eta: Eta,
+    expert: Pairs,
     settings: MirrorSettings | None = None,
     weights: Float[np.ndarray, " horizon"] | None = None,
 ) -> Policy:
     r"""MEGAN as it is run, without noise: optimal $D$, a small step of one stationary policy.
 
     Starts from the uniform policy. `weights` replaces the time weights of $\eta$ in what the
-    discriminator sees, for instance by the law of the two-stage sampler.
+    discriminator sees, for instance by the law of the two-stage sampler. In states that nobody can
+    reach the answer means nothing; `MDP.require_reachable` refuses a world that has some.
     """
+    expert = check_occupancy(mdp, expert, None if weights is None else float(weights.sum()))
     settings = MirrorSettings() if settings is None else settings
     costs, policy = GANCosts(), np.full(mdp.c.shape, 1.0 / mdp.actions)
     for _ in range(settings.steps):

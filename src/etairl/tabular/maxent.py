@@ -18,7 +18,7 @@ from jaxtyping import Float
 from etairl.eta import Eta
 from etairl.penalties import WeightSet
 from etairl.regularisers import Regulariser
-from etairl.tabular.game import Features
+from etairl.tabular.game import Features, check_features, check_occupancy
 from etairl.tabular.mdp import MDP, Pairs
 from etairl.tabular.measures import geometric_weights, mu, mu_in_time
 from etairl.tabular.operators import policy_iteration
@@ -90,20 +90,27 @@ def max_entropy(
         regulariser: `Entropy(alpha)`, or another strictly concave one.
         weights: `Ball()` makes it regularised EMMA, `Simplex()` regularised WIEM; None is the
             classical problem, which has a solution only if the expert's features can be matched.
-        tolerance: of the gap, or without a set of the mismatch.
+        tolerance: of the gap; without a set, of the mismatch of each feature, in units of the
+            largest entry of that feature.
         most: steps at most.
     """
+    expert, features = check_occupancy(mdp, expert), check_features(mdp, features)
+    # Unbounded weights may be counted in any unit: equal ones make the steps of the ascent fit all.
+    units = np.abs(features).max(axis=(0, 1)) if weights is None else np.ones(features.shape[-1])
+    features = features / np.where(units > 0.0, units, 1.0)
     problem = _Problem(mdp, eta, expert, features, regulariser, weights)
     w = np.zeros(features.shape[-1])
     w = w if weights is None else weights.project(w)
     found, step = problem.answer(w), 1.0
     for iteration in range(most):
         if problem.left(w, found) <= tolerance:
-            return _saddle(w, found, features, weights, iteration)
+            return _saddle(w, found, problem, units, iteration)
         w, found, step = _step(w, found, step, problem)
+    left = problem.left(w, found)
     raise InputError(
-        f"after {most} steps {problem.left(w, found):.3g} is left, not {tolerance:g}: without a "
-        "set of weights the expert's features must be those of some policy"
+        f"maximum entropy has not reached {tolerance:g} in {most} steps, {left:.3g} "
+        "is left: allow more steps or a larger tolerance; without a set of weights the expert's "
+        "features must be those of some policy that may take every action"
     )
 
 
@@ -149,17 +156,17 @@ def _step(
 
 
 def _saddle(
-    w: Vector, found: _Answer, features: Features, weights: WeightSet | None, iterations: int
+    w: Vector, found: _Answer, problem: _Problem, units: Vector, iterations: int
 ) -> SoftSaddle:
-    entropy = float(w @ found.difference) - found.value
+    entropy, weights = float(w @ found.difference) - found.value, problem.weights
     best = 0.0 if weights is None else float(weights.maximum(found.difference)[0])
     return SoftSaddle(
         primal=best - entropy,
         dual=found.value,
-        weights=w,
-        cost=features @ w,
+        weights=w / np.where(units > 0.0, units, 1.0),
+        cost=problem.features @ w,
         policy=found.policy,
         occupancy=found.occupancy,
-        mismatch=float(np.abs(found.difference).max()),
+        mismatch=float(np.abs(found.difference * units).max()),
         iterations=iterations,
     )

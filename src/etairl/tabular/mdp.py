@@ -6,6 +6,7 @@ row per pair, `P[s * A + a, s']`.
 """
 
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from etairl.types import InputError
 Policy = Float[np.ndarray, "state action"]
 Pairs = Float[np.ndarray, "state action"]
 States = Float[np.ndarray, " state"]
+PoliciesInTime = Float[np.ndarray, "time state action"]
 _STOCHASTIC = 1e-9  # how far a row of probabilities may be from 1
 
 
@@ -32,10 +34,7 @@ class MDP:
     gamma: float
 
     def __post_init__(self):
-        if not 0.0 <= self.gamma < 1.0:
-            raise InputError(
-                f"gamma must lie in [0, 1), got {self.gamma}; without discount nothing is finite"
-            )
+        check_factor("gamma", self.gamma, "without discount nothing is finite")
         object.__setattr__(self, "gamma", float(self.gamma))
         for name in ("c", "p0"):
             object.__setattr__(self, name, _read_only(name, getattr(self, name)))
@@ -141,9 +140,38 @@ def check_policy(mdp: MDP, policy: Policy) -> Policy:
     return policy
 
 
+def check_policies(mdp: MDP, policies: PoliciesInTime) -> PoliciesInTime:
+    """The same for a policy that knows the time: one policy per step, at least one."""
+    policies = np.asarray(policies, dtype=np.float64)
+    if policies.ndim != 3 or policies.shape[1:] != mdp.c.shape or not len(policies):
+        states, actions = mdp.c.shape
+        raise InputError(
+            f"a policy in time needs shape (steps, {states}, {actions}) with at least one step, "
+            f"got {policies.shape}"
+        )
+    rows = policies.reshape(-1, mdp.actions)
+    _check_rows("policy", rows, lambda row: f"[{row // mdp.states}, {row % mdp.states}]")
+    return policies
+
+
+def check_factor(name: str, factor: float, otherwise: str) -> float:
+    """A discount, or the parameter of a geometric law, if it lies in [0, 1)."""
+    if not isinstance(factor, Real):
+        raise InputError(f"{name} must be a number, got {factor!r}")
+    if not 0.0 <= factor < 1.0:
+        raise InputError(f"{name} must lie in [0, 1), got {factor}; {otherwise}")
+    return float(factor)
+
+
 def deterministic(actions: list[int] | np.ndarray, count: int) -> Policy:
     """The policy that takes `actions[s]` in state s, out of `count` actions."""
-    return np.eye(count)[np.asarray(actions, dtype=np.int64)]
+    taken = np.asarray(actions)
+    wrong = np.flatnonzero(~np.isin(taken, np.arange(count)))
+    if len(wrong):
+        raise InputError(
+            f"actions[{wrong[0]}] is {taken[wrong[0]]}: an action is a number from 0 to {count - 1}"
+        )
+    return np.eye(count)[taken.astype(np.int64)]
 
 
 def product_mdp(worlds: list[MDP], law: Float[np.ndarray, " task"] | None = None) -> MDP:
@@ -165,6 +193,8 @@ def product_mdp(worlds: list[MDP], law: Float[np.ndarray, " task"] | None = None
                 f"task {number} differs from task 0 in states, actions or gamma; tasks share them"
             )
     law = np.full(len(worlds), 1.0 / len(worlds)) if law is None else np.asarray(law, np.float64)
+    if law.shape != (len(worlds),):
+        raise InputError(f"law must have one entry per task, {len(worlds)}, got shape {law.shape}")
     _check_rows("law", law[None], lambda row: "")
     kernel = sp.csr_array(sp.block_diag([world.rows for world in worlds]))
     pairs = (len(worlds) * first.states, first.actions, len(worlds) * first.states)
@@ -177,7 +207,13 @@ def product_mdp(worlds: list[MDP], law: Float[np.ndarray, " task"] | None = None
 
 
 def _read_only(name: str, array: Any) -> np.ndarray:
-    array = np.array(array, dtype=np.float64)
+    try:
+        array = np.array(array)
+    except ValueError as error:
+        raise InputError(f"{name} is no array of numbers: {error}") from None
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{name} must hold real numbers, got {array.dtype}")
+    array = array.astype(np.float64)
     bad = np.argwhere(~np.isfinite(array))
     if len(bad):
         entry = bad[0].tolist()

@@ -3,19 +3,27 @@ r"""Exact $\rho_\pi$, $P^\eta_\pi$ and $\mu_\pi$ of a policy, averaged over the 
 $$\rho = \sum_n\gamma^n\,\mathbb{P}_\pi(s_n,a_n),\qquad P^\eta = \sum_n\eta(n)\,\mathbb{P}_\pi(s_n,
 a_n),\qquad \mu = \sum_n w_n\,\mathbb{P}_\pi(s_n,a_n)$$
 
-(sections 2.2 and 2.4 of the paper). Geometric laws are solved in closed form,
-$\mu = (1-\kappa)\,p_0(I-\kappa P_\pi)^{-1}(I-\gamma P_\pi)^{-1}$; any other law is summed step by
-step until what is left out is below a tolerance. No power of $P_\pi$ is ever formed.
+(sections 2.2 and 2.4 of the paper). On states $\mu = P^\eta(I-\gamma P_\pi)^{-1}$ (tower rule). A
+geometric law has $P^\eta = (1-\kappa)\,p_0(I-\kappa P_\pi)^{-1}$; any other one is summed step by
+step until what is left out of $\eta$ is below a tolerance. No power of $P_\pi$ is ever formed.
 """
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from etairl.eta import Dirac, Eta, Geometric, ZeroModifiedGeometric
+from etairl.eta import Eta, Geometric, ZeroModifiedGeometric
 from etairl.tabular.linear import solve
-from etairl.tabular.mdp import MDP, Pairs, Policy, States, check_policy
+from etairl.tabular.mdp import (
+    MDP,
+    Pairs,
+    PoliciesInTime,
+    Policy,
+    States,
+    check_policies,
+    check_policy,
+)
 from etairl.types import InputError
 
 Weights = Float[np.ndarray, " horizon"]
@@ -46,11 +54,7 @@ def rho(mdp: MDP, policy: Policy) -> Measure:
 def future(mdp: MDP, policy: Policy, eta: Eta, tolerance: float = TOLERANCE) -> Measure:
     r"""Future law $P^\eta_\pi = \sum_n\eta(n)\,\mathbb{P}_\pi(s_n, a_n)$, with mass 1."""
     policy = check_policy(mdp, policy)
-    kappa = geometric_parameter(eta)
-    if kappa is None:
-        law, rest = truncated_law(eta, tolerance)
-        return Measure(weighted(mdp, policy, law), rest)
-    states, error = solve(mdp.under(policy), (1.0 - kappa) * mdp.p0, kappa, transpose=True)
+    states, error = _future_states(mdp, mdp.under(policy), eta, tolerance)
     return Measure(states[:, None] * policy, error)
 
 
@@ -67,18 +71,22 @@ def mu(mdp: MDP, policy: Policy, eta: Eta, tolerance: float = TOLERANCE) -> Meas
         tolerance: mass that a law without closed form may leave out, relative to $1/(1-\gamma)$.
     """
     policy = check_policy(mdp, policy)
+    step = mdp.under(policy)
     if (beta := geometric_weights(eta, mdp.gamma)) is not None:
         start = (1.0 - beta) / (1.0 - mdp.gamma) * mdp.p0
-        states, error = solve(mdp.under(policy), start, beta, transpose=True)
+        states, error = solve(step, start, beta, transpose=True)
         return Measure(states[:, None] * policy, error)
-    kappa = geometric_parameter(eta)
-    if kappa is None:
-        weights, rest = truncated_weights(eta, mdp.gamma, tolerance)
-        return Measure(weighted(mdp, policy, weights), rest)
-    step = mdp.under(policy)
-    waiting, first = solve(step, (1.0 - kappa) * mdp.p0, kappa, transpose=True)
-    states, second = solve(step, waiting, mdp.gamma, transpose=True)
+    ahead, first = _future_states(mdp, step, eta, tolerance)
+    states, second = solve(step, ahead, mdp.gamma, transpose=True)
     return Measure(states[:, None] * policy, second + first / (1.0 - mdp.gamma))
+
+
+def _future_states(mdp: MDP, step: Any, eta: Eta, tolerance: float) -> tuple[States, float]:
+    kappa = geometric_parameter(eta)
+    if kappa is not None:
+        return solve(step, (1.0 - kappa) * mdp.p0, kappa, transpose=True)
+    law, rest = truncated_law(eta, tolerance)
+    return _sum_in_time(step, mdp.p0, law), rest
 
 
 def weighted(mdp: MDP, policy: Policy, weights: Weights) -> Pairs:
@@ -86,25 +94,36 @@ def weighted(mdp: MDP, policy: Policy, weights: Weights) -> Pairs:
 
     The cost is one product with $P_\pi$ per step.
     """
-    step, states = mdp.under(policy), mdp.p0
-    total: States = np.zeros(mdp.states)
+    policy = check_policy(mdp, policy)
+    return _sum_in_time(mdp.under(policy), mdp.p0, weights)[:, None] * policy
+
+
+def _sum_in_time(step: Any, states: States, weights: Weights) -> States:
+    total: States = np.zeros(len(states))
     for weight in weights:
         total += weight * states
         states = states @ step
-    return total[:, None] * policy
+    return total
 
 
-def mu_in_time(mdp: MDP, policies: Float[np.ndarray, "time state action"], eta: Eta) -> Measure:
-    r"""$\mu$ of a policy that knows the time; after its last step it goes on as in that step."""
-    weights, error = truncated_weights(eta, mdp.gamma)
-    for number in {0, len(policies) - 1}:
-        check_policy(mdp, policies[number])
+def mu_in_time(mdp: MDP, policies: PoliciesInTime, eta: Eta) -> Measure:
+    r"""$\mu$ of a policy that knows the time; after its last step it goes on as in that step.
+
+    Beyond both the last step and the law of $\eta$, at $N$, the weights are
+    $w_{N+j} = \gamma^{j+1}w_{N-1}$: one solve with $\gamma$.
+    """
+    policies = check_policies(mdp, policies)
+    law, rest = truncated_law(eta)
+    weights = eta.weights(mdp.gamma, max(len(law), len(policies)))
     states, total = mdp.p0, np.zeros(mdp.c.shape)
     for n, weight in enumerate(weights):
         pairs = states[:, None] * policies[min(n, len(policies) - 1)]
         total += weight * pairs
         states = mdp.inflow(pairs)
-    return Measure(total, error)
+    last = policies[-1]
+    start = mdp.gamma * weights[-1] * states
+    after, error = solve(mdp.under(last), start, mdp.gamma, transpose=True)
+    return Measure(total + after[:, None] * last, error + rest / (1.0 - mdp.gamma))
 
 
 def policy_from_occupancy(
@@ -114,6 +133,9 @@ def policy_from_occupancy(
 
     It is the policy of the measure wherever $\mu(s) > 0$ and the time weights are positive; a
     mixture of measures also has such a ratio, but need not be the measure of it (errata (d)).
+
+    A state that no policy can reach leaves its row free for every measure;
+    `MDP.require_reachable` refuses such worlds.
 
     Args:
         measure: [state, action], non-negative.
@@ -147,10 +169,13 @@ def measure_entropy(measure: Pairs) -> float:
 
 
 def geometric_parameter(eta: Eta) -> float | None:
-    r"""$\kappa$ if the law is $\mathrm{Geom}(\kappa)$ with $\kappa < 1$, else None."""
+    r"""$\kappa$ if the law is $\mathrm{Geom}(\kappa)$ with $\kappa < 1$, else None.
+
+    Every spelling of $\delta_0$ counts: `dirac:0`, `geometric:0`, `table:1`.
+    """
     if isinstance(eta, Geometric) and eta.kappa < 1.0:
         return eta.kappa
-    return 0.0 if eta == Dirac(0) else None
+    return 0.0 if _tail(eta, 1) == 0.0 else None
 
 
 def geometric_weights(eta: Eta, gamma: float) -> float | None:
@@ -167,31 +192,30 @@ def geometric_weights(eta: Eta, gamma: float) -> float | None:
     return kappa if gamma == 0.0 else None
 
 
-def truncated_weights(
-    eta: Eta, gamma: float, tolerance: float = TOLERANCE
-) -> tuple[Weights, float]:
-    r"""Time weights $w_0, \dots, w_{N-1}$, and $\sum_{n\ge N} w_n$, at most tolerance/(1-gamma).
-
-    The rest is exact: $\sum_{n\ge N}w_n = (\gamma w_{N-1} + \eta(k\ge N))/(1-\gamma)$.
-    """
-    horizon = 64
-    while True:
-        weights = eta.weights(gamma, horizon)
-        rest = (gamma * float(weights[-1]) + _tail(eta, horizon)) / (1.0 - gamma)
-        if rest <= tolerance / (1.0 - gamma):
-            return weights, rest
-        horizon = _longer(horizon, eta)
+def weights_beyond(eta: Eta, gamma: float, weights: Weights) -> float:
+    r"""$\sum_{n\ge N}w_n = (\gamma w_{N-1} + \eta(k\ge N))/(1-\gamma)$, after $w_0, …, w_{N-1}$."""
+    return (gamma * float(weights[-1]) + _tail(eta, len(weights))) / (1.0 - gamma)
 
 
 def truncated_law(eta: Eta, tolerance: float = TOLERANCE) -> tuple[Weights, float]:
-    r"""$\eta(0), \dots, \eta(N-1)$, and $\eta(k\ge N)$, at most `tolerance`."""
-    horizon = 64
-    while (rest := _tail(eta, horizon)) > tolerance:
-        horizon = _longer(horizon, eta)
-    return np.exp(eta.log_pmf(horizon)), rest
+    r"""$\eta(0), \dots, \eta(N-1)$, and $\eta(k\ge N)$, at most `tolerance`; the shortest such."""
+    short, horizon = 0, 1
+    while _tail(eta, horizon) > tolerance:
+        if horizon >= _LONGEST:
+            raise InputError(f"{eta} needs more than {_LONGEST:,} steps; use a shorter weighting")
+        short, horizon = horizon, 2 * horizon
+    while horizon - short > 1:
+        middle = (short + horizon) // 2
+        enough = _tail(eta, middle) <= tolerance
+        short, horizon = (short, middle) if enough else (middle, horizon)
+    return np.exp(eta.log_pmf(horizon)), _tail(eta, horizon)
 
 
 def _tail(eta: Eta, horizon: int) -> float:
+    if not isinstance(eta, Eta):
+        raise InputError(
+            f"eta must be a weighting such as Geometric(0.5), got {eta!r}; parse_eta reads words"
+        )
     tail = eta.tail(horizon)
     if tail is None:
         raise InputError(
@@ -199,9 +223,3 @@ def _tail(eta: Eta, horizon: int) -> float:
             "use geometric:0.999 instead"
         )
     return tail
-
-
-def _longer(horizon: int, eta: Eta) -> int:
-    if horizon >= _LONGEST:
-        raise InputError(f"{eta} needs more than {_LONGEST:,} steps; use a shorter weighting")
-    return 2 * horizon

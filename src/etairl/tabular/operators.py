@@ -49,6 +49,7 @@ def evaluate(mdp: MDP, policy: Policy, regulariser: Regulariser = NONE) -> State
 
 def apply(mdp: MDP, policy: Policy, v: States, regulariser: Regulariser = NONE) -> States:
     r"""$T_{\pi,\Omega}v = \langle\pi, c+\gamma Pv\rangle - \Omega(\pi)$."""
+    policy = check_policy(mdp, policy)
     return (policy * action_values(mdp, v)).sum(axis=1) - regulariser.value(policy)
 
 
@@ -70,13 +71,15 @@ def value_iteration(
 ) -> Solution:
     r"""Iterate $T_{*,\Omega}$ until $\lVert v-v_*\rVert_\infty \le$ `tolerance`.
 
-    The bound is $\frac{\gamma}{1-\gamma}\lVert v_i-v_{i-1}\rVert_\infty$ (contraction).
+    The bound is $\frac{\gamma}{1-\gamma}\lVert v_i-v_{i-1}\rVert_\infty$ (contraction), plus what
+    rounding can hide, which `tolerance` does not count.
     """
     v = np.zeros(mdp.states)
     for iteration in range(1, most + 1):
         before, v = v, apply_optimal(mdp, v, regulariser)
         error = mdp.gamma / (1.0 - mdp.gamma) * float(np.abs(v - before).max())
         if error <= tolerance:
+            error += _rounding(mdp, v)
             return Solution(v, improve(mdp, v, regulariser), error, iteration)
     raise InputError(
         f"value iteration has not reached {tolerance:g} in {most} steps; use policy_iteration"
@@ -103,6 +106,12 @@ def policy_iteration(
         # Rounding may keep the last digits moving: stop where nothing gets better any more.
         rounding = 1e-13 * float(np.abs(v).max()) / (1.0 - mdp.gamma)
         if gap <= tolerance or (gap >= best and gap <= 1e3 * tolerance + rounding):
-            return Solution(v, policy, gap, iteration)
+            return Solution(v, policy, gap + _rounding(mdp, v), iteration)
         best = min(best, gap)
     raise InputError(f"policy iteration has not reached {tolerance:g} in {most} steps")
+
+
+def _rounding(mdp: MDP, v: States) -> float:
+    r"""How far rounding of one application moves a fixed point: its size over $1-\gamma$."""
+    size = float(np.abs(mdp.c).max() + np.abs(v).max())
+    return (mdp.states + mdp.actions) * np.finfo(float).eps * size / (1.0 - mdp.gamma)

@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 
 from etairl.eta import Eta
 from etairl.tabular.linear import solve
-from etairl.tabular.mdp import MDP, Pairs, Policy
+from etairl.tabular.mdp import MDP, Pairs, Policy, check_factor, check_policy
 from etairl.tabular.measures import geometric_parameter, geometric_weights
 from etairl.tabular.operators import policy_iteration
 from etairl.types import InputError
@@ -45,6 +45,7 @@ def phase_optimal(mdp: MDP, kappa: float) -> PhaseOptimum:
 
     The value is $p_0\cdot[(1-\kappa)V_2+\kappa V_1]$.
     """
+    check_factor("kappa", kappa, "Geom(1) is no law without a horizon")
     running = policy_iteration(mdp)
     switch = (1.0 - kappa) * mdp.expect(running.v)
     waiting = policy_iteration(mdp.with_cost(switch).with_discount(kappa))
@@ -59,6 +60,8 @@ def phase_mu(mdp: MDP, kappa: float, waiting: Policy, running: Policy) -> Pairs:
     $x_2 = (1-\kappa)(p_0+\mathrm{inflow}(x_1))+\gamma\,\mathrm{inflow}(x_2)$. With one policy for
     both phases this is $\mu_\pi$.
     """
+    check_factor("kappa", kappa, "Geom(1) is no law without a horizon")
+    waiting, running = check_policy(mdp, waiting), check_policy(mdp, running)
     before, _ = solve(mdp.under(waiting), kappa * mdp.p0, kappa, transpose=True)
     entering = (1.0 - kappa) * (mdp.p0 + mdp.inflow(before[:, None] * waiting))
     after, _ = solve(mdp.under(running), entering, mdp.gamma, transpose=True)

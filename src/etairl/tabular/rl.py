@@ -20,7 +20,7 @@ from etairl.regularisers import Regulariser
 from etairl.simplex import project_simplex
 from etairl.tabular.criterion import Expansion, criterion, expand
 from etairl.tabular.mdp import MDP, Policy, check_policy
-from etairl.tabular.measures import geometric_weights, truncated_weights
+from etairl.tabular.measures import TOLERANCE, geometric_weights, truncated_law
 from etairl.tabular.operators import NONE, policy_iteration
 from etairl.types import InputError
 
@@ -165,19 +165,24 @@ def best_stationary(
 
 
 def time_optimal(
-    mdp: MDP, eta: Eta, regulariser: Regulariser = NONE, tolerance: float = 1e-12
+    mdp: MDP, eta: Eta, regulariser: Regulariser = NONE, tolerance: float = TOLERANCE
 ) -> TimeOptimum:
     r"""The best policy that knows the time, by backward induction.
 
     $$V_n = \min_\pi w_n(\langle\pi, c\rangle-\Omega(\pi)) + \mathbb{E}V_{n+1}$$
 
-    Exact over all policies that see the state and the time, but for the weights beyond the horizon:
-    each state there counts as the cheapest, which makes the value low by at most `error`.
+    Once $\eta$ has no mass left, at $N$, the weights are $w_{N+j} = \gamma^{j+1}w_{N-1}$: the rest
+    is ordinary planning, $V_N = \gamma w_{N-1}v_{*,\Omega}$. Exact over all policies that see the
+    state and the time, but for what $\eta$ leaves beyond $N$, at most `tolerance`: it counts as
+    the cheapest step there is, which makes the value low by at most `error`.
     """
-    weights, rest = truncated_weights(eta, mdp.gamma, tolerance)
-    policies = np.empty((len(weights), *mdp.c.shape))
-    alone = regulariser.softmin(mdp.c)  # the least that one step can cost
-    v = np.full(mdp.states, rest * alone.min())
+    law, beyond = truncated_law(eta, tolerance)
+    weights, rest = eta.weights(mdp.gamma, len(law)), beyond / (1.0 - mdp.gamma)
+    after, scale = policy_iteration(mdp, regulariser, tolerance=1e-13), mdp.gamma * weights[-1]
+    cheapest = float(regulariser.softmin(mdp.c).min())  # the least that one step can cost
+    paid = ((after.policy * mdp.c).sum(axis=1) - regulariser.value(after.policy)).max()
+    policies = np.empty((len(weights) + 1, *mdp.c.shape))
+    policies[-1], v = after.policy, scale * (after.v - after.error) + rest * cheapest
     for n in reversed(range(len(weights))):
         ahead = mdp.expect(v)
         if weights[n] > 0.0:
@@ -186,7 +191,8 @@ def time_optimal(
             policies[n], v = regulariser.argmin(q), weights[n] * regulariser.softmin(q)
         else:
             policies[n], v = NONE.argmin(ahead), NONE.softmin(ahead)
-    return TimeOptimum(float(mdp.p0 @ v), float(rest * (alone.max() - alone.min())), policies)
+    error = rest * (paid - cheapest) + scale * after.error
+    return TimeOptimum(float(mdp.p0 @ v), float(error), policies)
 
 
 def planning_gap(mdp: MDP, eta: Eta, starts: int = 4) -> PlanningGap:
@@ -207,11 +213,13 @@ def planning_gap(mdp: MDP, eta: Eta, starts: int = 4) -> PlanningGap:
 
 
 def weight_distance(eta: Eta, gamma: float) -> float:
-    r"""$\lVert w-\gamma^{\,\cdot}\rVert_1$, rounded up by what lies beyond the horizon."""
-    weights, rest = truncated_weights(eta, gamma)
-    powers = gamma ** np.arange(len(weights))
-    beyond = rest + gamma ** len(weights) / (1.0 - gamma)
-    return float(np.abs(weights - powers).sum() + beyond)
+    r"""$\lVert w-\gamma^{\,\cdot}\rVert_1$, rounded up by what $\eta$ leaves out.
+
+    After the law of $\eta$ the difference shrinks by $\gamma$ per step, a geometric series.
+    """
+    law, rest = truncated_law(eta)
+    apart = np.abs(eta.weights(gamma, len(law)) - gamma ** np.arange(len(law)))
+    return float(apart.sum() + (gamma * apart[-1] + rest) / (1.0 - gamma))
 
 
 def _moved(policy: Policy, direction: Policy, method: Method) -> Policy:
