@@ -317,6 +317,29 @@ class Task(Protocol):
 
 
 @runtime_checkable
+class RejoinableTask(Task, Protocol):
+    """A task that can go on in the middle of its episodes."""
+
+    def rejoin(
+        self,
+        resets: Int[np.ndarray, " envs"],
+        actions: Num[np.ndarray, "steps envs act"],
+        ages: Int[np.ndarray, " envs"],
+    ) -> Float[np.ndarray, "envs obs"]:
+        """Bring a fresh task to where one with these `resets` was, and act again since then.
+
+        Args:
+            resets: how often each copy was reset, the current episode included.
+            actions: the latest actions; those of a copy of age `n` are the last `n` rows.
+            ages: steps of each copy in its current episode.
+
+        Returns:
+            The latest observations.
+        """
+        ...
+
+
+@runtime_checkable
 class Policy(Protocol):
     """Chooses actions, in the units of the environment, for a batch of observations."""
 

@@ -99,7 +99,8 @@ def test_dict_observations_are_laid_out_as_gymnasium_does(rng):
     sample = space.sample()
     expected = gymnasium.spaces.flatten(space, sample)
     batched = {key: value[None] for key, value in sample.items()}
-    assert flatten(batched, 1)[0].tolist() == expected.tolist()
+    assert flatten(batched, 1, space)[0].tolist() == expected.tolist()
+    assert flatten(batched, 1)[0].tolist() == expected.tolist()  # EnvPool's: by key
 
 
 class Own(gymnasium.Env):
