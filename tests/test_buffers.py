@@ -75,8 +75,11 @@ def test_a_replay_can_be_rewound(rng):
     play(same, 43, length=7)
     replay.rewind(43)
     assert (replay.added, replay.next) == (same.added, same.next)
-    for a, b in zip(replay.segment(25).values(), same.segment(25).values(), strict=True):
-        assert np.array_equal(a, b)
+    found, expected = replay.segment(25), same.segment(25)
+    for name in ("observations", "exists"):
+        assert np.array_equal(found[name], expected[name])
+    for name in ("actions", "rewards", "terminated"):
+        assert np.array_equal(found[name][:-1], expected[name][:-1])  # no step followed the last
 
 
 def episodes(rng, lengths) -> Trajectories:
