@@ -164,7 +164,7 @@ class Replay:
         self.observations[self.next] = observations
 
     def add(self, actions: Float[np.ndarray, "envs act"], step: Step) -> None:
-        """What followed the latest observations."""
+        """What followed the latest observations; actions are kept as they are given."""
         k = self.next
         self.actions[k], self.rewards[k] = actions, step.rewards
         self.terminated[k], self.exists[k] = step.terminated, ~step.fresh

@@ -1,7 +1,7 @@
 """The networks of the deep solvers: plain MLPs, twins of them, a normaliser of inputs."""
 
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -59,6 +59,11 @@ class HostMLP:
             x += bias
             x = self._activation(x)
         return x @ self._weights[-1] + self._biases[-1]
+
+
+def all_finite(tree: Any) -> bool:
+    """Whether no number in a PyTree is NaN or infinite."""
+    return all(np.isfinite(np.asarray(leaf)).all() for leaf in jax.tree.leaves(tree))
 
 
 def twins(key: PRNGKeyArray, sizes: tuple[int, ...], activation: Activation) -> MLP:

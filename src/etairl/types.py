@@ -11,6 +11,10 @@ class InputError(ValueError):
     """Something the user gave is wrong. The message says what, where, and what to do about it."""
 
 
+class DivergedError(InputError):
+    """A policy broke down while it learned: there is nothing in it to go on from."""
+
+
 @dataclass(frozen=True)
 class Spec:
     """What a task looks like from outside: sizes, and the range of its actions."""

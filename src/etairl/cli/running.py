@@ -38,7 +38,10 @@ def follow(
                         meter.say(f"cycle {trouble.cycle}: {trouble.message}")
                 if stop():
                     reports.close()  # writes a checkpoint
-                    raise KeyboardInterrupt
+                    raise KeyboardInterrupt(
+                        f"{directory.path} is kept at {report.transitions:,} transitions; go on "
+                        f"with: etairl resume {directory.path}"
+                    )
         except FloatingPointError as error:
             raise InputError(
                 f"{error}; the last checkpoint is kept in {directory.path}. Lower the learning "

@@ -93,6 +93,11 @@ def read_config(path: Path) -> TrainConfig:
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise InputError(f"{path} is no run directory: its config.json: {why}") from None
+    if "judge_every" in found and "girl" not in found:
+        raise InputError(
+            f"{path} is a run of `etairl expert`, which imitates nobody; to go on with it, or to "
+            "record again, run the same `etairl expert` command again"
+        )
     try:
         parts = {"girl": GirlConfig, "cost": DiscriminatorConfig, "sac": SACConfig}
         return _build(TrainConfig, found | {k: _build(kind, found[k]) for k, kind in parts.items()})

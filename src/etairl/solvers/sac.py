@@ -70,10 +70,19 @@ class SACConfig:
             raise InputError(f"polyak must lie in (0, 1], got {self.polyak}")
         if not self.hidden or min(self.hidden) < 1:
             raise InputError(f"hidden needs at least one layer of width >= 1, got {self.hidden}")
-        if self.temperature is not None and not self.temperature > 0.0:
-            raise InputError(f"temperature must be > 0, got {self.temperature}")
-        if not self.first_temperature > 0.0:
-            raise InputError(f"first_temperature must be > 0, got {self.first_temperature}")
+        for name in (
+            "actor_lr",
+            "critic_lr",
+            "temperature_lr",
+            "temperature",
+            "first_temperature",
+            "max_gradient_norm",
+        ):
+            value = getattr(self, name)
+            if value is not None and not 0.0 < value < np.inf:
+                raise InputError(f"{name} must be > 0 and finite, got {value}")
+        if self.target_entropy is not None and not np.isfinite(self.target_entropy):
+            raise InputError(f"target_entropy must be finite, got {self.target_entropy}")
 
 
 class SACState(NamedTuple):

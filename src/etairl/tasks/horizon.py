@@ -4,7 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from etairl.types import InputError, RejoinableTask, Step, Task, Trajectories, ragged_rows
+from etairl.types import (
+    DivergedError,
+    InputError,
+    RejoinableTask,
+    Step,
+    Task,
+    Trajectories,
+    ragged_rows,
+)
 
 
 class AbsorbingTask:
@@ -71,8 +79,8 @@ class GuardedTask:
     def step(self, actions: np.ndarray) -> Step:
         """Act, and look at what came back."""
         if not np.isfinite(actions.sum()):
-            raise InputError(
-                f"{self.spec.environment}: the policy gave the action NaN or infinity: it "
+            raise DivergedError(
+                f"{self.spec.environment}: the policy gave NaN or infinity as an action: it "
                 "diverged. Lower the learning rates, in a new run"
             )
         step = self._task.step(actions)
