@@ -133,3 +133,28 @@ def test_the_policy_that_was_judged_best_is_kept(monkeypatch):
     assert float(best.score) == 3.0
     assert np.array_equal(best.actor.weights[0], actors[3.0])
     assert not np.array_equal(best.actor.weights[0], actors[2.5])
+
+
+def test_a_discrete_expert_learns_to_balance():
+    """CartPole: a random policy holds out for about 22 steps, this one soon for some 250."""
+    config = ExpertConfig(
+        env="CartPole-v1",
+        steps=3000,
+        envs=8,
+        cycle=8,
+        warmup=500,
+        batch=64,
+        judge_every=1000,
+        judge_episodes=5,
+        sac=SACConfig(
+            hidden=(64, 64),
+            actor_lr=1e-3,
+            critic_lr=1e-3,
+            temperature_lr=1e-3,
+            polyak=0.02,
+            first_temperature=0.2,
+            target_entropy=0.15,
+        ),
+    )
+    *_, last = cycles(config)
+    assert float(last.progress.best.score) > 130

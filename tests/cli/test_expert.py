@@ -13,11 +13,12 @@ from etairl.algorithms.expert import ExpertConfig, make_expert_task
 from etairl.cli import expert
 from etairl.cli.app import main
 from etairl.demos import load_demos
+from etairl.experiments.experts import load_expert
 from etairl.runs import RunDirectory, read_metrics
 from etairl.types import InputError
 
 SMALL = [
-    *("--steps=900", "--warmup=150", "--envs=4", "--cycle=20", "--batch=16", "--horizon=30"),
+    *("--steps=700", "--warmup=150", "--envs=4", "--cycle=20", "--batch=16", "--horizon=30"),
     *("--judge-every=200", "--judge-episodes=2", "--episodes=2", "--checkpoint-seconds=1000"),
     *("--hidden", "16", "16"),
 ]
@@ -157,7 +158,8 @@ def test_a_judge_that_fails_loses_nothing(tmp_path, noisy, capsys):
     assert "the judge is on fire" in said
     assert "Traceback" not in said
     values = [
-        json.loads(path.read_text()) for path in (tmp_path / "run").glob("checkpoints/*/values.json")
+        json.loads(path.read_text())
+        for path in (tmp_path / "run").glob("checkpoints/*/values.json")
     ]
     assert [value["steps"] for value in values][-1] >= 200
     assert (tmp_path / "run/replay").is_dir()
@@ -195,7 +197,7 @@ def test_what_diverged_is_not_kept(tmp_path, stopping, capsys):
         (("--checkpoint-seconds", "-1"), "checkpoint_seconds must be >= 0"),
         (("--actor-lr", "0"), "actor_lr must be > 0"),
         (("--max-gradient-norm", "-1"), "max_gradient_norm must be > 0"),
-        (("--steps", "1e6"), "--steps"),
+        (("--steps", "1e6"), "--steps: '1e6' is no whole number"),
     ],
 )
 def test_bad_input_is_one_sentence_and_writes_nothing(tmp_path, capsys, arguments, message):
@@ -226,9 +228,9 @@ def test_drawn_actions_are_others_and_the_card_says_so(finished, capsys):
         card = json.loads(capsys.readouterr().out)
         return card, load_demos(card["file"]).trajectories.actions
 
+    drawn_card, drawn = record("--stochastic")
     card, likely = record()
     again, same = record()
-    drawn_card, drawn = record("--stochastic")
     assert np.array_equal(likely, same)
     assert not np.array_equal(likely, drawn)
     assert card["actions"] == again["actions"] == "most likely"
@@ -255,6 +257,12 @@ def test_other_commands_know_an_expert(finished, capsys, command):
     said = capsys.readouterr().err
     assert "is a run of `etairl expert`" in said
     assert "run the same `etairl expert` command again" in said
+
+
+def test_the_policy_of_a_run_in_python(finished):
+    recorded = load_demos(finished / "Pendulum-v1-3x30.npz").trajectories
+    actions = load_expert(finished)(None, recorded.observations)
+    assert actions == pytest.approx(recorded.actions, abs=1e-4)
 
 
 def test_settings_are_checked_in_python_too():

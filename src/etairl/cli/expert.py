@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-import jax
 import numpy as np
 import tyro
 
@@ -23,12 +22,12 @@ from etairl.algorithms.expert import (
 )
 from etairl.cli.console import Meter, out, parse, patient_interrupt, print_json
 from etairl.demos import Demos, save_demos
+from etairl.experiments.experts import load_expert
 from etairl.rollouts import collect
 from etairl.runs import (
     RunDirectory,
     every_seconds,
     load_replay,
-    load_tree,
     save_replay,
     save_tree,
     versions,
@@ -79,7 +78,7 @@ def run(arguments: list[str]) -> int:
     if not directory.finished:
         directory.check_versions()
         _train(config, directory, going_on, task, solver)
-    return _record(config, solver, arguments)
+    return _record(config, arguments)
 
 
 def _train(
@@ -154,9 +153,7 @@ def _load(directory: RunDirectory, fresh: Progress) -> tuple[Progress, list[floa
     trees, values = directory.load({"solver": fresh.solver, "best": fresh.best})
     world = World(**values["world"])
     load_replay(directory, fresh.replay, world.added)
-    progress = fresh._replace(
-        **trees, steps=values["steps"], cycles=values["cycle"], world=world
-    )
+    progress = fresh._replace(**trees, steps=values["steps"], cycles=values["cycle"], world=world)
     return progress, values["returns"]
 
 
@@ -169,13 +166,9 @@ def _metrics(cycle: Cycle, returns: list[float]) -> dict[str, int | float]:
     return row | mean | info
 
 
-def _record(config: Config, solver: SAC, arguments: list[str]) -> int:
+def _record(config: Config, arguments: list[str]) -> int:
     train = config.train
-    fresh = solver.init(jax.random.key(0))
-    actor, normaliser = load_tree(
-        config.output / "policy.safetensors", (fresh.actor, fresh.normaliser)
-    )
-    policy = solver.policy(fresh._replace(actor=actor, normaliser=normaliser))
+    policy = load_expert(config.output)
     horizon = train.horizon if config.record_steps is None else config.record_steps
     copies = min(config.episodes, 25)
     # Seeds of its own: demonstrations are not replays of training episodes.

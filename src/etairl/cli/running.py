@@ -16,6 +16,8 @@ def follow(
     config: TrainConfig, directory: RunDirectory, checkpoint_seconds: float, threads: int | None
 ) -> int:
     """Train to the end, or to Ctrl-C. Nothing is written before everything is checked."""
+    if not checkpoint_seconds >= 0.0:
+        raise InputError(f"checkpoint_seconds must be >= 0, got {checkpoint_seconds}")
     setting = prepare(config, threads)
     if directory.open(config):
         out().print(f"going on in {directory.path}", markup=False)

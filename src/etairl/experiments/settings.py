@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast, get_args
 
+from etairl.algorithms.expert import ExpertConfig
 from etairl.algorithms.girl import GirlConfig
 from etairl.costs.discriminator import DiscriminatorConfig
 from etairl.eta import Dirac, parse_eta
@@ -106,6 +107,11 @@ def read_config(path: Path) -> TrainConfig:
             f"{path}/config.json is not of this version ({error}); resume it with the version that "
             "made it, see versions.json"
         ) from None
+
+
+def expert_config(found: dict[str, Any]) -> ExpertConfig:
+    """Settings of an expert as its run directory and its card keep them."""
+    return _build(ExpertConfig, found | {"sac": _build(SACConfig, found["sac"])})
 
 
 def _build(kind: Callable[..., Config], found: dict[str, Any]) -> Config:
