@@ -171,6 +171,8 @@ def train_expert(
             if steps // config.judge_every > before // config.judge_every or steps >= config.steps:
                 try:
                     judged = _judge(solver.policy(state), stage)
+                except DivergedError:
+                    raise
                 except InputError as error:
                     failure = error
                 if judged is not None and judged > best.score:
