@@ -6,7 +6,10 @@ from etairl.types import Step, Trajectories
 
 
 def play(replay: Replay, steps: int, length: int, start: int = 0) -> None:
-    """Two copies count their steps; copy 1 is 1,000 ahead. Episodes of `length`, then a reset."""
+    """Two copies count their steps; copy 1 is 1,000 ahead. Episodes of `length`, then a reset.
+
+    The world ends the episodes of copy 0, a time limit those of copy 1.
+    """
     clock = start
     offset = np.array([0.0, 1000.0])
     replay.start((clock + offset)[:, None].astype(np.float32))
@@ -18,8 +21,8 @@ def play(replay: Replay, steps: int, length: int, start: int = 0) -> None:
         step = Step(
             observations=(clock + offset)[:, None].astype(np.float32),
             rewards=np.full(2, clock, np.float32),
-            terminated=np.full(2, since == length),
-            truncated=np.zeros(2, bool),
+            terminated=np.array([since == length, False]),
+            truncated=np.array([False, since == length]),
             fresh=np.full(2, fresh),
         )
         replay.add(np.full((2, 1), clock, np.float32), step)
@@ -37,7 +40,7 @@ def test_transitions_are_consecutive_and_resets_are_none(rng, steps):
     assert (t.rewards == clock + 1).all()
     # Steps 5, 10, 15, ... are resets: their rows are no transitions.
     assert (clock % 5 != 4).all()
-    assert (t.terminated == (clock % 5 == 3)).all()
+    assert (t.terminated == ((clock % 5 == 3) & (t.observations[..., 0] < 1000))).all()
     assert clock.min() >= max(0, steps - 20)
     kept = [c for c in range(max(0, steps - 19), steps) if c % 5 != 4]
     assert set(kept) <= set(np.unique(clock).astype(int))
@@ -50,6 +53,33 @@ def test_a_second_start_does_not_invent_a_transition(rng):
     t = replay.draw(rng, (2000,))
     assert (t.next_observations == t.observations + 1).all()
     assert {0, 5, 500, 505} <= set(np.unique(t.observations).astype(int))
+
+
+def test_actions_since_the_latest_reset():
+    replay = Replay(40, 2, 1, 1)
+    play(replay, 8, length=4)  # the fifth step was a reset
+    actions, ages = replay.since_reset()
+    assert ages.tolist() == [3, 3]
+    assert actions[:, 0, 0].tolist() == [6, 7, 8]
+    long = Replay(20, 2, 1, 1)
+    play(long, 8, length=100)
+    assert long.since_reset()[1].tolist() == [8, 8]
+    play(long, 30, length=100)
+    assert long.since_reset() is None  # the ring holds nine actions, and not the first
+
+
+def test_a_replay_can_be_rewound(rng):
+    """To the end of a cycle, when the next one failed halfway."""
+    replay, same = Replay(60, 2, 1, 1), Replay(60, 2, 1, 1)
+    play(replay, 50, length=7)
+    play(same, 43, length=7)
+    replay.rewind(43)
+    assert (replay.added, replay.next) == (same.added, same.next)
+    found, expected = replay.segment(25), same.segment(25)
+    for name in ("observations", "exists"):
+        assert np.array_equal(found[name], expected[name])
+    for name in ("actions", "rewards", "terminated"):
+        assert np.array_equal(found[name][:-1], expected[name][:-1])  # no step followed the last
 
 
 def episodes(rng, lengths) -> Trajectories:

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from etairl.eta import parse_eta
     from etairl.evaluation.inspection import inspect
     from etairl.evaluation.mmd import mmd2
+    from etairl.experiments.experts import load_expert
     from etairl.experiments.presets import preset
     from etairl.experiments.result import Result, train
     from etairl.experiments.settings import TrainConfig
@@ -25,6 +26,7 @@ __all__ = [
     "Trajectories",
     "inspect",
     "load_demos",
+    "load_expert",
     "mmd2",
     "parse_eta",
     "preset",
@@ -44,6 +46,7 @@ _HOMES = {
     "Trajectories": "etairl.types",
     "inspect": "etairl.evaluation.inspection",
     "load_demos": "etairl.demos",
+    "load_expert": "etairl.experiments.experts",
     "mmd2": "etairl.evaluation.mmd",
     "parse_eta": "etairl.eta",
     "preset": "etairl.experiments.presets",

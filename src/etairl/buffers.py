@@ -7,7 +7,7 @@ holds copies of a task in lockstep, for an expert that learns while its episodes
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Num
 
 from etairl.types import Step, Trajectories
 
@@ -164,7 +164,7 @@ class Replay:
         self.observations[self.next] = observations
 
     def add(self, actions: Float[np.ndarray, "envs act"], step: Step) -> None:
-        """What followed the latest observations."""
+        """What followed the latest observations; actions are kept as they are given."""
         k = self.next
         self.actions[k], self.rewards[k] = actions, step.rewards
         self.terminated[k], self.exists[k] = step.terminated, ~step.fresh
@@ -172,6 +172,25 @@ class Replay:
         self.added += 1
         self.observations[self.next] = step.observations
         self.exists[self.next] = False  # no action has followed it yet
+
+    def since_reset(
+        self,
+    ) -> tuple[Num[np.ndarray, "steps envs act"], Int[np.ndarray, " envs"]] | None:
+        """Actions since the latest reset of each copy, and how many; None if some are forgotten.
+
+        The last rows are the latest actions; those of a copy of age `n` are the last `n` of them.
+        """
+        back = (self.next - 1 - np.arange(self.rows)) % self.rows  # newest first
+        ages = np.argmin(self.exists[back], axis=0)  # the row at `next` never exists
+        if (ages == self.rows - 1).any():
+            return None
+        return self.actions[back[: ages.max()][::-1]], ages
+
+    def rewind(self, added: int) -> None:
+        """Forget what was added after so many rows; what that had overwritten stays lost."""
+        self.next = (self.next - (self.added - added)) % self.rows
+        self.added = added
+        self.exists[self.next] = False
 
     def segment(self, begin: int) -> dict[str, np.ndarray]:
         """Rows added since `begin`, and one more: what the last transitions led to."""

@@ -1,7 +1,8 @@
 """The networks of the deep solvers: plain MLPs, twins of them, a normaliser of inputs."""
 
+from collections.abc import Callable
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -61,6 +62,11 @@ class HostMLP:
         return x @ self._weights[-1] + self._biases[-1]
 
 
+def all_finite(tree: Any) -> bool:
+    """Whether no number in a PyTree is NaN or infinite."""
+    return all(np.isfinite(np.asarray(leaf)).all() for leaf in jax.tree.leaves(tree))
+
+
 def twins(key: PRNGKeyArray, sizes: tuple[int, ...], activation: Activation) -> MLP:
     """Two networks in one: every weight has a leading axis of 2."""
     return jax.vmap(lambda k: MLP.init(k, sizes, activation))(jax.random.split(key))
@@ -74,10 +80,10 @@ def both(networks: MLP, x: Float[Array, "batch in"]) -> Float[Array, "2 batch ou
 class Normaliser(NamedTuple):
     r"""$x \mapsto \text{clip}((x - m)/s, \pm 10)$ with running statistics."""
 
-    rows: Float[Array, ""]
+    rows: Float[Array | np.ndarray, ""]
     """seen so far"""
-    mean: Float[Array, " dims"]
-    variance: Float[Array, " dims"]
+    mean: Float[Array | np.ndarray, " dims"]
+    variance: Float[Array | np.ndarray, " dims"]
 
     @staticmethod
     def identity(dims: int) -> "Normaliser":
@@ -92,17 +98,15 @@ class Normaliser(NamedTuple):
         shift = x.mean(axis=0, dtype=np.float64) - mean
         spread = old * np.asarray(self.variance, np.float64) + new * x.var(axis=0, dtype=np.float64)
         variance = (spread + shift**2 * old * new / total) / total
-        return Normaliser(
-            jnp.asarray(total, jnp.float32),
-            jnp.asarray(mean + shift * new / total, jnp.float32),
-            jnp.asarray(variance, jnp.float32),
-        )
+        # Host arrays: this is called at every step of a simulator, the device wants them once.
+        found = (total, mean + shift * new / total, variance)
+        return Normaliser(*(np.asarray(part, np.float32) for part in found))
 
     def __call__(self, x: Float[Array, "batch dims"]) -> Float[Array, "batch dims"]:
         """On the device."""
         return jnp.clip((x - self.mean) / jnp.sqrt(self.variance + 1e-8), -10.0, 10.0)
 
-    def on_host(self, x: Float[np.ndarray, "batch dims"]) -> Float[np.ndarray, "batch dims"]:
-        """On the host."""
-        scale = np.sqrt(np.asarray(self.variance) + 1e-8)
-        return np.clip((x - np.asarray(self.mean)) / scale, -10.0, 10.0)
+    def on_host(self) -> Callable[[np.ndarray], np.ndarray]:
+        """The same for rows on the host, as it is now."""
+        mean, scale = np.asarray(self.mean), np.sqrt(np.asarray(self.variance) + 1e-8)
+        return lambda x: np.clip((x - mean) / scale, -10.0, 10.0)

@@ -11,6 +11,10 @@ class InputError(ValueError):
     """Something the user gave is wrong. The message says what, where, and what to do about it."""
 
 
+class DivergedError(InputError):
+    """A policy broke down while it learned: there is nothing in it to go on from."""
+
+
 @dataclass(frozen=True)
 class Spec:
     """What a task looks like from outside: sizes, and the range of its actions."""
@@ -313,6 +317,29 @@ class Task(Protocol):
 
     def step(self, actions: Num[np.ndarray, "envs act"]) -> Step:
         """Act in all copies, with actions in the units of the environment."""
+        ...
+
+
+@runtime_checkable
+class RejoinableTask(Task, Protocol):
+    """A task that can go on in the middle of its episodes."""
+
+    def rejoin(
+        self,
+        resets: Int[np.ndarray, " envs"],
+        actions: Num[np.ndarray, "steps envs act"],
+        ages: Int[np.ndarray, " envs"],
+    ) -> Float[np.ndarray, "envs obs"]:
+        """Bring a fresh task to where one with these `resets` was, and act again since then.
+
+        Args:
+            resets: how often each copy was reset, the current episode included.
+            actions: the latest actions; those of a copy of age `n` are the last `n` rows.
+            ages: steps of each copy in its current episode.
+
+        Returns:
+            The latest observations.
+        """
         ...
 
 

@@ -1,12 +1,17 @@
 """The demonstrations in the box: loadable by name, as good as their cards say."""
 
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
 
 from etairl.demos import bundled_demos, find_demos, load_demos
-from etairl.demos.sources import _BUNDLED
+from etairl.demos.sources import BUNDLED
+from etairl.experiments.experts import load_expert
+from etairl.experiments.settings import expert_config
+from etairl.rollouts import collect
+from etairl.tasks import make_task
 from etairl.types import InputError
 
 LEAST = {
@@ -15,6 +20,50 @@ LEAST = {
     "HalfCheetah-v5": 3500.0,
     "Ant-v5": 1800.0,
 }
+
+
+# Name: episodes and steps of each. A new one is one line here, and its name above.
+SHIPPED = {
+    "Pendulum-v1": [(25, 200)],
+    "HalfCheetah-v5": [(25, 500), (5, 1000)],
+    "Ant-v5": [(25, 500), (5, 1000)],
+}
+
+
+def test_what_is_promised_is_there():
+    for environment, sizes in SHIPPED.items():
+        for episodes, steps in sizes:
+            t = load_demos(f"{environment}-{episodes}x{steps}").trajectories
+            assert t.lengths.tolist() == [steps] * episodes
+        weights = BUNDLED / f"{environment}-policy.safetensors"
+        assert weights.stat().st_size < 2**20
+
+
+@pytest.mark.parametrize("name", bundled_demos())
+def test_cards_hold_settings_that_can_be_used(name):
+    card = json.loads((BUNDLED / f"{name}.json").read_text())
+    config = expert_config(card["training"])
+    assert config.env == card["environment"]
+    assert asdict(config) | {"sac": None} == card["training"] | {"sac": None}
+
+
+@pytest.mark.parametrize("environment", SHIPPED)
+def test_shipped_policies_are_those_that_recorded(environment):
+    """Played again from the same seeds, byte for byte on the machine that recorded them."""
+    episodes, steps = SHIPPED[environment][-1]
+    recorded = load_demos(f"{environment}-{episodes}x{steps}").trajectories
+    policy = load_expert(environment)
+    assert policy(None, recorded.observations) == pytest.approx(recorded.actions, abs=1e-4)
+    task = make_task(environment, episodes, horizon=steps, seed=1_000_003)
+    played = collect(np.random.default_rng(0), task, policy, episodes, stochastic=False)
+    starts = recorded.offsets[:-1]
+    assert np.array_equal(played.observations[starts], recorded.observations[starts])
+    assert played.returns.mean() == pytest.approx(recorded.returns.mean(), rel=0.05)
+
+
+def test_an_expert_that_is_not_there():
+    with pytest.raises(InputError, match=r"no expert Hoper-v5: .*Pendulum-v1"):
+        load_expert("Hoper-v5")
 
 
 def test_there_are_some(tmp_path, minari_folder):
@@ -26,13 +75,13 @@ def test_there_are_some(tmp_path, minari_folder):
 def test_files_and_cards_agree(name):
     demos = load_demos(name)
     t = demos.trajectories
-    card = json.loads((_BUNDLED / f"{name}.json").read_text())
+    card = json.loads((BUNDLED / f"{name}.json").read_text())
     assert card["return_mean"] == pytest.approx(t.returns.mean(), rel=1e-5)
     assert card["episodes"] == len(t)
     assert card["environment"] == demos.spec.environment
     assert {"command", "training", "versions"} <= card.keys()
     assert demos.clipped == 0
-    assert (_BUNDLED / f"{name}.npz").stat().st_size < 3 * 2**20
+    assert (BUNDLED / f"{name}.npz").stat().st_size < 3 * 2**20
     first = np.add.reduceat(
         np.where(np.arange(t.steps) - t.offsets[t.episode_numbers] < 500, t.rewards, 0.0),
         t.offsets[:-1],
@@ -43,3 +92,7 @@ def test_files_and_cards_agree(name):
 def test_a_name_with_a_typo():
     with pytest.raises(InputError, match=f"did you mean {bundled_demos()[0]}"):
         load_demos(bundled_demos()[0] + "0")
+    with pytest.raises(InputError, match="did you mean Pendulum-v1-25x200"):
+        load_demos("Pendulm-v1-25x200")
+    with pytest.raises(InputError, match=r"no such file: Nothing-v5-25x500$"):
+        load_demos("Nothing-v5-25x500")  # not those of another environment

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -42,3 +44,24 @@ def test_one_episode_is_enough(demos):
     assert np.isfinite(clone(single, demos.spec, CloningConfig(hidden=(8,), updates=20)).loss)
     with pytest.raises(InputError, match="updates must be at least rounds"):
         clone(single, demos.spec, CloningConfig(updates=5))
+
+
+def test_observations_far_from_zero_are_no_harder():
+    """The scaling, its mean too, is folded into the first layer."""
+    demos = limit_cycle(np.random.default_rng(0), episodes=20)
+    t = demos.trajectories
+    shifted = replace(t, observations=t.observations * 3.0 + 100.0, final_observations=None)
+    found = clone(shifted, demos.spec, QUICK)
+    policy = HeadPolicy(found.actor, GaussianHead(4, 2), demos.spec)
+    assert np.abs(policy(None, shifted.observations) - t.actions).mean() < 0.03
+
+
+def test_held_out_episodes_decide_when_to_stop(rng):
+    """Actions are noise: what fits them better and better does not carry over."""
+    obs = rng.normal(size=(200, 3)).astype(np.float32)
+    act = rng.uniform(-1, 1, (200, 1)).astype(np.float32)
+    last = np.arange(200) % 10 == 9
+    t = Trajectories(obs, act, np.zeros_like(last), last, np.arange(21) * 10)
+    found = clone(t, Spec(3, 1, (-1.0,), (1.0,)), QUICK)
+    assert found.updates <= 1000
+    assert found.loss > 0.2  # noise has a variance of 1/3; on the fitted episodes it is near 0

@@ -60,6 +60,11 @@ def test_gradients_agree_with_finite_differences(head, rng):
                 **options | {"rtol": accuracy},
             )
         check_grads(lambda a: head.cloning_loss(a, obs, act), (actor,), **options)
+        check_grads(
+            lambda x: temperature_loss(jnp.asarray(x), jnp.asarray(1.5), -1.0),
+            (jnp.asarray(0.7),),
+            **options,
+        )
         # The entropy is a constant for the temperature: d/dx exp(x) (H - H*) = exp(x) (H - H*).
         slope = jax.grad(temperature_loss)(jnp.asarray(0.7), jnp.asarray(1.5), -1.0)
         assert float(slope) == pytest.approx(np.exp(0.7) * 2.5)
@@ -121,10 +126,11 @@ def test_in_the_absorbing_state_there_is_no_policy_to_learn(rng):
     absorbing[..., -1] = 1.0
     batches = batches._replace(obs=absorbing, next_obs=absorbing)
     start = solver.init(jax.random.key(0))
-    kept = jax.tree.map(np.asarray, (start.actor, start.critics))
+    kept = jax.tree.map(np.array, (start.actor, start.critics, start.log_temperature))
     state, info = solver.updates(start, batches, jax.random.key(1))
     for a, b in zip(jax.tree.leaves(state.actor), jax.tree.leaves(kept[0]), strict=True):
         assert np.array_equal(a, b)
+    assert float(state.log_temperature) == float(kept[2])
     moved = zip(jax.tree.leaves(state.critics), jax.tree.leaves(kept[1]), strict=True)
     assert any(not np.array_equal(a, b) for a, b in moved)
     assert float(info.entropy) == 0.0
@@ -164,7 +170,7 @@ def test_running_statistics_are_those_of_all_rows(rng):
         normaliser = normaliser.seen(part)
     assert np.asarray(normaliser.mean) == pytest.approx(x.mean(axis=0), abs=1e-4)
     assert np.asarray(normaliser.variance) == pytest.approx(x.var(axis=0), rel=1e-4)
-    z = normaliser.on_host(x)
+    z = normaliser.on_host()(x)
     assert z == pytest.approx(np.asarray(normaliser(jnp.asarray(x))), abs=1e-4)
     assert z.std(axis=0) == pytest.approx(np.ones(4), abs=1e-3)
 
@@ -185,6 +191,12 @@ def test_actions_are_scaled_to_the_bounds(rng):
         ({"polyak": 0.0}, "polyak must lie in"),
         ({"hidden": ()}, "at least one layer"),
         ({"temperature": 0.0}, "temperature must be > 0"),
+        ({"first_temperature": float("nan")}, "first_temperature must be > 0"),
+        ({"actor_lr": 0.0}, "actor_lr must be > 0"),
+        ({"critic_lr": float("nan")}, "critic_lr must be > 0"),
+        ({"temperature_lr": float("inf")}, "temperature_lr must be > 0 and finite"),
+        ({"max_gradient_norm": -1.0}, "max_gradient_norm must be > 0"),
+        ({"target_entropy": float("nan")}, "target_entropy must be finite"),
     ],
 )
 def test_bad_settings_are_refused(change, message):

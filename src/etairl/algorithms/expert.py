@@ -7,14 +7,17 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from etairl.buffers import Replay
-from etairl.networks import MLP, Normaliser
+from etairl.networks import MLP, Normaliser, all_finite
 from etairl.rollouts import UniformPolicy, collect
 from etairl.solvers.sac import SAC, ActionScaling, Batch, HeadPolicy, SACConfig, SACInfo, SACState
 from etairl.tasks import make_task
-from etairl.types import InputError, Task
+from etairl.types import DivergedError, InputError, RejoinableTask, Task
+
+_LONGEST_SCAN = 512
+"""updates whose batches are in memory at once"""
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,7 @@ class ExpertConfig:
     horizon: int | None = None
     """steps of an episode; the environment's own limit if left out"""
     seed: int = 0
+    """of everything random"""
     envs: int = 16
     """copies of the environment"""
     cycle: int = 32
@@ -50,7 +54,10 @@ class ExpertConfig:
         for name in ("steps", "envs", "cycle", "batch", "judge_every", "judge_episodes"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")
-        if self.capacity < 2 * self.envs or self.updates_per_step <= 0:
+        for name in ("seed", "warmup"):
+            if getattr(self, name) < 0:
+                raise InputError(f"{name} must be >= 0, got {getattr(self, name)}")
+        if self.capacity < 2 * self.envs or not 0 < self.updates_per_step < np.inf:
             raise InputError("capacity must hold two steps, and updates_per_step be > 0")
 
 
@@ -63,14 +70,29 @@ class Best(NamedTuple):
     """mean return of its judgement; -inf before the first"""
 
 
+class World(NamedTuple):
+    """Where the simulators are, in plain numbers: enough to go on in the middle of episodes."""
+
+    added: int
+    """rows of the replay, whose latest actions lead from the last resets to here"""
+    resets: list[int]
+    """of each copy of the task"""
+    judge_resets: list[int]
+    """of each copy that judges"""
+    running: list[float]
+    """returns so far of the episodes that go on"""
+
+
 class Progress(NamedTuple):
     """Everything that changes; what a checkpoint holds."""
 
     solver: SACState
     replay: Replay
+    """goes on changing; `world.added` says what of it belongs here"""
     best: Best
     steps: int
     cycles: int
+    world: World
 
 
 class Cycle(NamedTuple):
@@ -85,9 +107,11 @@ class Cycle(NamedTuple):
     """mean return without noise, in the cycles that judge the policy"""
 
 
-def make_expert_task(config: ExpertConfig) -> Task:
+def make_expert_task(config: ExpertConfig) -> RejoinableTask:
     """The copies of the environment that an expert trains in."""
-    return make_task(config.env, config.envs, horizon=config.horizon, seed=config.seed)
+    task = make_task(config.env, config.envs, horizon=config.horizon, seed=config.seed)
+    assert isinstance(task, RejoinableTask)  # all are, but for the absorbing mode
+    return task
 
 
 def make_solver(config: ExpertConfig, task: Task) -> SAC:
@@ -99,25 +123,26 @@ def begin(config: ExpertConfig, task: Task, solver: SAC) -> Progress:
     """Nothing learned, nothing seen."""
     replay = Replay(config.capacity, config.envs, task.spec.obs_dim, task.spec.act_dim)
     state = solver.init(jax.random.key(config.seed))
-    return Progress(state, replay, _keep(state, -np.inf), 0, 0)
+    world = World(0, [0] * config.envs, [0] * config.judge_episodes, [0.0] * config.envs)
+    return Progress(state, replay, _keep(state, -np.inf), 0, 0, world)
 
 
 def train_expert(
-    config: ExpertConfig, task: Task, solver: SAC, progress: Progress
+    config: ExpertConfig, task: RejoinableTask, solver: SAC, progress: Progress
 ) -> Iterator[Cycle]:
     """Go on from `progress` until `config.steps` transitions are made; yields once per cycle.
 
-    Every random number is keyed by seed and cycle. Return swings from cycle to cycle, so the policy
-    is judged now and then in copies of the task with seeds of their own, and the best one kept.
+    Every random number is keyed by seed and cycle, and a fresh `task` goes on where the one of
+    `progress` was: a run that was stopped ends with the bytes of an unbroken one. Return swings
+    from cycle to cycle, so the policy is judged now and then in copies of the task with seeds of
+    their own, and the best one kept.
     """
-    state, replay, best, steps, cycles = progress
+    state, replay, best, steps, cycles, world = progress
     stage = make_task(
         config.env, config.judge_episodes, horizon=config.horizon, seed=config.seed + 2_000_003
     )
-    observations = task.reset()
-    replay.start(observations)
-    episode_returns = np.zeros(task.envs)
-    scaling = ActionScaling(task.spec)
+    stage.replay(np.array(world.judge_resets))
+    observations, running = _enter(task, replay, world)
     while steps < config.steps:
         rng = np.random.default_rng([config.seed, cycles])
         policy = UniformPolicy(task) if steps < config.warmup else solver.policy(state)
@@ -125,33 +150,82 @@ def train_expert(
         for _ in range(config.cycle):
             actions = policy(rng, observations)
             step = task.step(actions)
-            replay.add(scaling.to_solver(actions), step)
+            replay.add(actions.astype(np.float32), step)
             observations = step.observations
             state = solver.observe(state, observations)
-            episode_returns += np.where(step.fresh, 0.0, step.rewards)
+            running += np.where(step.fresh, 0.0, step.rewards)
             ended = step.terminated | step.truncated
-            returns += episode_returns[ended].tolist()
-            episode_returns[ended] = 0.0
+            returns += running[ended].tolist()
+            running[ended] = 0.0
             steps += int((~step.fresh).sum())
-        info, judged = None, None
-        if steps >= config.warmup:
-            updates = max(1, round(config.cycle * task.envs * config.updates_per_step))
-            drawn = replay.draw(rng, (updates, config.batch))
-            batches = Batch(
-                obs=jnp.asarray(drawn.observations),
-                act=jnp.asarray(drawn.actions),
-                cost=jnp.asarray(-drawn.rewards),
-                next_obs=jnp.asarray(drawn.next_observations),
-                terminated=jnp.asarray(drawn.terminated, jnp.float32),
-            )
-            key = jax.random.fold_in(jax.random.key(config.seed), cycles + 1)
-            state, info = solver.updates(state, batches, key)
-            if steps // config.judge_every > before // config.judge_every or steps >= config.steps:
-                judged = _judge(solver.policy(state), stage)
-                if judged > best.score:
-                    best = _keep(state, judged)
+        info, judged, failure = None, None, None
         cycles += 1
-        yield Cycle(Progress(state, replay, best, steps, cycles), returns, info, judged)
+        if steps >= config.warmup:
+            key = jax.random.fold_in(jax.random.key(config.seed), cycles)
+            state, info = _learn(config, solver, state, replay, rng, key)
+            if not all_finite(state):
+                raise DivergedError(
+                    f"the solver diverged: NaN or infinity in its weights after {steps:,} steps. "
+                    "Lower the learning rates, in a new run"
+                )
+            if steps // config.judge_every > before // config.judge_every or steps >= config.steps:
+                try:
+                    judged = _judge(solver.policy(state), stage)
+                except DivergedError:
+                    raise
+                except InputError as error:
+                    failure = error
+                if judged is not None and judged > best.score:
+                    best = _keep(state, judged)
+        judge_resets = world.judge_resets if failure else stage.resets.tolist()
+        world = World(replay.added, task.resets.tolist(), judge_resets, running.tolist())
+        yield Cycle(Progress(state, replay, best, steps, cycles, world), returns, info, judged)
+        if failure is not None:
+            raise failure  # not before: what was learned in this cycle can be kept
+
+
+def _enter(task: RejoinableTask, replay: Replay, world: World) -> tuple[np.ndarray, np.ndarray]:
+    """First observations and returns so far: of new episodes, or in the middle of old ones."""
+    resets, running = np.array(world.resets), np.array(world.running)
+    history = replay.since_reset() if world.added else None
+    if history is None:  # nothing happened yet, or an episode is longer than the memory
+        task.replay(resets)
+        observations, running = task.reset(), np.zeros(task.envs)
+    else:
+        observations = task.rejoin(resets, *history)
+        if np.array_equal(observations, replay.observations[replay.next]):
+            return observations, running
+    # A simulator that draws numbers while it steps is somewhere else now: no transition leads here.
+    replay.start(observations)
+    return observations, running
+
+
+def _learn(
+    config: ExpertConfig,
+    solver: SAC,
+    state: SACState,
+    replay: Replay,
+    rng: np.random.Generator,
+    key: PRNGKeyArray,
+) -> tuple[SACState, SACInfo]:
+    """The updates of a cycle, in scans that are not too long; info is averaged over all."""
+    scaling = ActionScaling(solver.spec)
+    updates = max(1, round(config.cycle * config.envs * config.updates_per_step))
+    infos: list[SACInfo] = []
+    for begin in range(0, updates, _LONGEST_SCAN):
+        many = min(_LONGEST_SCAN, updates - begin)
+        drawn = replay.draw(rng, (many, config.batch))
+        batches = Batch(
+            obs=jnp.asarray(drawn.observations),
+            act=jnp.asarray(scaling.to_solver(drawn.actions)),
+            cost=jnp.asarray(-drawn.rewards),
+            next_obs=jnp.asarray(drawn.next_observations),
+            terminated=jnp.asarray(drawn.terminated, jnp.float32),
+        )
+        key_scan = jax.random.fold_in(key, begin) if begin else key
+        state, info = solver.updates(state, batches, key_scan)
+        infos.append(jax.tree.map(lambda x, share=many / updates: x * share, info))
+    return state, jax.tree.map(lambda *parts: sum(parts), *infos)
 
 
 def _judge(policy: HeadPolicy, stage: Task) -> float:

@@ -4,7 +4,11 @@ Exit codes: 0 done, 1 the answer is no, 2 bad input, 130 interrupted.
 """
 
 import os
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
 
@@ -33,8 +37,8 @@ def main(arguments: list[str] | None = None) -> int:
         code = _dispatch(arguments)
         sys.stdout.flush()
         return code
-    except KeyboardInterrupt:
-        print("\netairl: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        print("; ".join(["\netairl: interrupted", *map(str, stop.args)]), file=sys.stderr)
         return 130
     except BrokenPipeError:
         # The reader (head, less) has gone; give the interpreter somewhere to flush to.
@@ -70,14 +74,36 @@ def _dispatch(arguments: list[str]) -> int:
         hint = f"did you mean '{close[0]}'?" if close else f"choose from {', '.join(COMMANDS)}"
         print(f"etairl: unknown command '{name}'; {hint}", file=sys.stderr)
         return 2
-    module = import_module(f"etairl.cli.{name}")
-    from etairl.types import InputError
+    with _held_interrupt():
+        module = import_module(f"etairl.cli.{name}")
+        from etairl.types import InputError
 
     try:
         return module.run(rest)
     except InputError as error:
         print(f"etairl {name}: {error}", file=sys.stderr)
         return 2
+
+
+@contextmanager
+def _held_interrupt() -> Iterator[None]:
+    """Ctrl-C takes effect afterwards: in the middle of an import it comes out as other errors."""
+    asked = False
+
+    def ask(*_: object) -> None:
+        nonlocal asked
+        asked = True
+
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals do not come here
+        return
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if asked:
+        raise KeyboardInterrupt
 
 
 def _help() -> str:

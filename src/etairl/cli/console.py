@@ -60,6 +60,9 @@ def _one_line(box: str) -> str:
     plain = re.sub(r"\x1b\[[0-9;]*m|\[/?[a-z]+\]|[│╭╮╰╯─]+", " ", box)
     words = " ".join(plain.split())
     words = re.sub(f"^({'|'.join(_BOX_TITLES)}) ", "", words)
+    words = re.sub(
+        r"invalid literal for int\(\) with base 10: (\S+)", r"\1 is no whole number", words
+    )
     words = re.sub(r" Argument helptext:.*(?= For full helptext)", "", words)
     return re.sub(r" For full helptext, (?:run|see):? (.*)$", r"; see \1", words)
 

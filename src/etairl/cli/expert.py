@@ -2,30 +2,32 @@
 
 import shlex
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-import jax
 import numpy as np
 import tyro
 
 from etairl.algorithms.expert import (
     Cycle,
     ExpertConfig,
+    Progress,
+    World,
     begin,
     make_expert_task,
     make_solver,
     train_expert,
 )
-from etairl.cli.console import Meter, out, parse, patient_interrupt
+from etairl.cli.console import Meter, out, parse, patient_interrupt, print_json
 from etairl.demos import Demos, save_demos
+from etairl.experiments.experts import load_expert
 from etairl.rollouts import collect
 from etairl.runs import (
     RunDirectory,
     every_seconds,
     load_replay,
-    load_tree,
     save_replay,
     save_tree,
     versions,
@@ -33,7 +35,7 @@ from etairl.runs import (
 )
 from etairl.solvers.sac import SAC
 from etairl.tasks import make_task
-from etairl.types import InputError, Task
+from etairl.types import DivergedError, InputError, RejoinableTask
 
 
 @dataclass(frozen=True)
@@ -54,73 +56,105 @@ class Config:
     """record drawn actions instead of the most likely ones"""
     checkpoint_seconds: float = 60.0
     """time between checkpoints"""
+    json: bool = False
+    """print the card of the demonstrations as JSON"""
+
+    def __post_init__(self):
+        for name in ("episodes", "record_steps"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"{name} must be at least 1, got {value}")
+        if not self.checkpoint_seconds >= 0.0:
+            raise InputError(f"checkpoint_seconds must be >= 0, got {self.checkpoint_seconds}")
 
 
 def run(arguments: list[str]) -> int:
     """The command."""
     config = parse(Config, arguments, "expert")
-    directory = RunDirectory(config.output)
-    going_on = directory.open(config.train, may_change=("steps",))
     task = make_expert_task(config.train)
     solver = make_solver(config.train, task)
+    directory = RunDirectory(config.output)
+    going_on = directory.open(config.train, may_change=("steps",))
     if not directory.finished:
+        directory.check_versions()
         _train(config, directory, going_on, task, solver)
-    return _record(config, solver, arguments)
+    return _record(config, arguments)
 
 
 def _train(
-    config: Config, directory: RunDirectory, going_on: bool, task: Task, solver: SAC
+    config: Config, directory: RunDirectory, going_on: bool, task: RejoinableTask, solver: SAC
 ) -> None:
-    train = config.train
-    progress = begin(train, task, solver)
+    progress, returns = begin(config.train, task, solver), []
     if going_on:
-        like = {"solver": progress.solver, "best": progress.best}
-        trees, values = directory.load(like)
-        load_replay(directory, progress.replay, values["replay_added"])
-        progress = progress._replace(**trees, steps=values["steps"], cycles=values["cycle"])
-        out().print(f"going on from step {progress.steps:,}")
-    due = every_seconds(config.checkpoint_seconds, time.monotonic)
-    returns: list[float] = []
-    cycle = None
-    if progress.steps >= train.steps:
-        raise InputError(
-            f"{config.output} is at step {progress.steps:,} already; ask for more steps"
-        )
-    with Meter(f"training on {train.env}", train.steps) as meter, patient_interrupt() as stop:
-        try:
-            for cycle in train_expert(train, task, solver, progress):
-                returns = (returns + cycle.returns)[-20:]
-                if cycle.returns or cycle.judged is not None:
-                    directory.log(_metrics(cycle, returns))
-                mean = f"return {np.mean(returns):.0f}" if returns else ""
-                meter.update(cycle.progress.steps, mean)
-                if due() or stop():
-                    _checkpoint(directory, cycle)
-                if stop():
-                    raise KeyboardInterrupt
-        except InputError:
-            # A simulator failed while acting: what was learned before is whole. (Within updates
-            # it would not be: they give up the memory of the old state.)
-            if cycle is not None:
-                _checkpoint(directory, cycle)
-            raise
-    assert cycle is not None
-    best, last = cycle.progress.best, cycle.progress.solver
+        progress, returns = _load(directory, progress)
+        if not config.json:
+            out().print(f"going on from step {progress.steps:,}")
+    else:
+        directory.start_over()
+    if progress.steps < config.train.steps:
+        cycles = train_expert(config.train, task, solver, progress)
+        progress, returns = _follow(config, directory, cycles, returns)
+    best, last = progress.best, progress.solver
     # A run that ends within its warm-up was never judged.
     kept = best if np.isfinite(best.score) else last
     save_tree(config.output / "policy.safetensors", (kept.actor, kept.normaliser))
     mean = float(np.mean(returns)) if returns else None
     judged = float(best.score) if np.isfinite(best.score) else None
-    result = {"steps": cycle.progress.steps, "training_return": mean, "best_judged_return": judged}
+    result = {"steps": progress.steps, "training_return": mean, "best_judged_return": judged}
     directory.finish(result)
 
 
-def _checkpoint(directory: RunDirectory, cycle: Cycle) -> None:
-    progress = cycle.progress
+def _follow(
+    config: Config, directory: RunDirectory, cycles: Iterator[Cycle], returns: list[float]
+) -> tuple[Progress, list[float]]:
+    """Train to the end, or to Ctrl-C; the last progress, and the latest returns."""
+    train = config.train
+    due = every_seconds(config.checkpoint_seconds, time.monotonic)
+    cycle = None
+    with Meter(f"training on {train.env}", train.steps) as meter, patient_interrupt() as stop:
+        try:
+            for cycle in cycles:
+                returns = (returns + cycle.returns)[-20:]
+                if cycle.returns or cycle.judged is not None:
+                    directory.log(_metrics(cycle, returns))
+                mean = f"return {np.mean(returns):.0f}" if returns else ""
+                meter.update(cycle.progress.steps, mean)
+                stopped = stop()
+                if due() or stopped:
+                    _save(directory, cycle.progress, returns)
+                if stopped:
+                    raise KeyboardInterrupt(
+                        f"{config.output} is kept at step {cycle.progress.steps:,}; the same "
+                        "command goes on"
+                    )
+        except DivergedError as error:
+            kept = "the last checkpoint stays" if directory.has_checkpoint else "nothing is kept"
+            raise InputError(f"{error}; {kept} in {config.output}") from None
+        except InputError:
+            # A simulator failed: what was learned up to the last cycle is whole.
+            if cycle is not None:
+                _save(directory, cycle.progress, returns)
+            raise
+    assert cycle is not None
+    return cycle.progress, returns
+
+
+def _save(directory: RunDirectory, progress: Progress, returns: list[float]) -> None:
+    """A checkpoint; the replay may have gone on since, and is taken back."""
+    progress.replay.rewind(progress.world.added)
     save_replay(directory, progress.replay)
     trees = {"solver": progress.solver, "best": progress.best}
-    values = {"steps": progress.steps, "replay_added": progress.replay.added}
+    values = {"steps": progress.steps, "returns": returns, "world": progress.world._asdict()}
     directory.save(progress.cycles, trees, values)
+
+
+def _load(directory: RunDirectory, fresh: Progress) -> tuple[Progress, list[float]]:
+    """The latest checkpoint, with the latest returns."""
+    trees, values = directory.load({"solver": fresh.solver, "best": fresh.best})
+    world = World(**values["world"])
+    load_replay(directory, fresh.replay, world.added)
+    progress = fresh._replace(**trees, steps=values["steps"], cycles=values["cycle"], world=world)
+    return progress, values["returns"]
 
 
 def _metrics(cycle: Cycle, returns: list[float]) -> dict[str, int | float]:
@@ -132,26 +166,23 @@ def _metrics(cycle: Cycle, returns: list[float]) -> dict[str, int | float]:
     return row | mean | info
 
 
-def _record(config: Config, solver: SAC, arguments: list[str]) -> int:
+def _record(config: Config, arguments: list[str]) -> int:
     train = config.train
-    fresh = solver.init(jax.random.key(0))
-    actor, normaliser = load_tree(
-        config.output / "policy.safetensors", (fresh.actor, fresh.normaliser)
-    )
-    policy = solver.policy(fresh._replace(actor=actor, normaliser=normaliser))
-    horizon = config.record_steps or train.horizon
+    policy = load_expert(config.output)
+    horizon = train.horizon if config.record_steps is None else config.record_steps
     copies = min(config.episodes, 25)
     # Seeds of its own: demonstrations are not replays of training episodes.
     task = make_task(train.env, copies, horizon=horizon, seed=train.seed + 1_000_003)
     rng = np.random.default_rng([train.seed, 7])
     recorded = collect(rng, task, policy, config.episodes, stochastic=config.stochastic)
-    path = config.output / f"{train.env}-{config.episodes}x{task.horizon}.npz"
-    save_demos(Demos(recorded, task.spec, train.env), path, overwrite=True)
+    name = task.spec.environment or train.env
+    path = config.output / f"{name.replace('/', '-')}-{config.episodes}x{task.horizon}.npz"
+    save_demos(Demos(recorded, task.spec, name), path, overwrite=True)
     returns = recorded.returns
     assert returns is not None
     card = {
         "command": shlex.join(["etairl", "expert", *arguments]),
-        "environment": train.env,
+        "environment": name,
         "episodes": len(recorded),
         "steps": recorded.steps,
         "return_mean": float(returns.mean()),
@@ -162,6 +193,9 @@ def _record(config: Config, solver: SAC, arguments: list[str]) -> int:
         "versions": versions(),
     }
     write_json(path.with_suffix(".json"), card)
+    if config.json:
+        print_json({"file": str(path), **card})
+        return 0
     out().print(
         f"{len(recorded)} episodes of up to {task.horizon} steps: return {returns.mean():.1f} ± "
         f"{returns.std():.1f}, {card['terminated']} ended early → {path}",

@@ -16,6 +16,8 @@ def follow(
     config: TrainConfig, directory: RunDirectory, checkpoint_seconds: float, threads: int | None
 ) -> int:
     """Train to the end, or to Ctrl-C. Nothing is written before everything is checked."""
+    if not checkpoint_seconds >= 0.0:
+        raise InputError(f"checkpoint_seconds must be >= 0, got {checkpoint_seconds}")
     setting = prepare(config, threads)
     if directory.open(config):
         out().print(f"going on in {directory.path}", markup=False)
@@ -38,7 +40,10 @@ def follow(
                         meter.say(f"cycle {trouble.cycle}: {trouble.message}")
                 if stop():
                     reports.close()  # writes a checkpoint
-                    raise KeyboardInterrupt
+                    raise KeyboardInterrupt(
+                        f"{directory.path} is kept at {report.transitions:,} transitions; go on "
+                        f"with: etairl resume {directory.path}"
+                    )
         except FloatingPointError as error:
             raise InputError(
                 f"{error}; the last checkpoint is kept in {directory.path}. Lower the learning "

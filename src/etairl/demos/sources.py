@@ -1,5 +1,6 @@
 """Where demonstrations come from: a name in the box, `file.npz`, or `minari:dataset-v0`."""
 
+import re
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -9,7 +10,8 @@ from etairl.demos.npz import MAX_BYTES, read_npz, write_npz
 from etairl.types import InputError
 
 _MINARI = "minari:"
-_BUNDLED = Path(__file__).parents[1] / "demonstrations"
+_RECORDED = re.compile(r"(.+)-\d+x\d+")
+BUNDLED = Path(__file__).parents[1] / "demonstrations"
 
 
 def load_demos(
@@ -40,7 +42,7 @@ def load_demos(
         trajectories, spec = read_minari(name, max_bytes)
     else:
         name = Path(source).stem
-        path = _BUNDLED / f"{text}.npz" if text in bundled_demos() else _existing(Path(source))
+        path = BUNDLED / f"{text}.npz" if text in bundled_demos() else _existing(Path(source))
         trajectories, spec = read_npz(path, max_bytes)
     if select is not None:
         trajectories = select(trajectories)
@@ -55,7 +57,7 @@ def load_demos(
 
 def bundled_demos() -> list[str]:
     """Names of the demonstrations in the box, recorded by experts of our own."""
-    return sorted(path.stem for path in _BUNDLED.glob("*.npz"))
+    return sorted(path.stem for path in BUNDLED.glob("*.npz"))
 
 
 def _existing(path: Path) -> Path:
@@ -67,10 +69,21 @@ def _existing(path: Path) -> Path:
         siblings = path.parent.glob("*.npz") if path.parent.is_dir() else ()
         known = {sibling.name: str(path.parent / sibling.name) for sibling in siblings}
         known |= {name: name for name in bundled_demos()}
-        close = get_close_matches(path.name, known, n=1)
+        close = get_close_matches(path.name, _alike(path.name, list(known)), n=1)
         hint = f"; did you mean {known[close[0]]}?" if close else ""
         raise InputError(f"no such file: {path}{hint}")
     return path
+
+
+def _alike(name: str, known: list[str]) -> list[str]:
+    """Of names like Hopper-v5-25x500 those of (nearly) the same environment; of others all."""
+    parts = {other: _RECORDED.match(other) for other in known}
+    asked = _RECORDED.match(name)
+    if asked is None:
+        return known
+    environments = [found[1] for found in parts.values() if found]
+    close = get_close_matches(asked[1], environments, n=len(known) + 1, cutoff=0.8)
+    return [other for other, found in parts.items() if found is None or found[1] in close]
 
 
 def save_demos(demos: Demos, target: str | Path, *, overwrite: bool = False) -> None:

@@ -28,7 +28,7 @@ from etairl.runs import EventLog, RunDirectory, every_seconds, read_metrics, sav
 from etairl.solvers.cloning import CloningConfig, clone
 from etairl.solvers.sac import SAC, ActionScaling, SACState
 from etairl.tasks import make_task, with_absorbing, without_absorbing
-from etairl.types import InputError, Task, Trajectories
+from etairl.types import DivergedError, InputError, Task, Trajectories
 
 
 class Best(NamedTuple):
@@ -53,6 +53,15 @@ class Setting(NamedTuple):
     game: Girl
     expert: Expert
     reference: Reference
+
+
+class Reached(NamedTuple):
+    """How far a run is; what a checkpoint holds."""
+
+    state: State
+    best: Best
+    resets: list[int]
+    """of each copy of the task, after the latest whole cycle"""
 
 
 class Report(NamedTuple):
@@ -157,12 +166,14 @@ def run(
     unsaved: list[Trajectories] = []
     rows = read_metrics(directory.path)
     started = time.monotonic()
+    reached = Reached(state, best, setting.task.resets.tolist())
     events = EventLog(directory.path / "tensorboard", state.transitions + 1 if rows else 0)
     try:
         for cycle in girl(setting.game, setting.task, setting.expert, buffer, state):
             state = cycle.state
             row, best = _measure(setting, cycle, best)
             _check_finite(state, row)
+            reached = Reached(state, best, setting.task.resets.tolist())
             unsaved.append(cycle.rolled_out)
             rows.append(row)
             directory.log(row)
@@ -172,11 +183,13 @@ def run(
             started = now
             yield Report(row, state.transitions, config.girl.transitions)
             if due():
-                _checkpoint(directory, setting, state, best, unsaved, buffer)
+                _checkpoint(directory, setting, reached, unsaved, buffer)
             if _no_better(config, rows):
                 break
+    except DivergedError:
+        raise  # there is nothing to go on from in it; the checkpoint before stays
     except (GeneratorExit, InputError):
-        _checkpoint(directory, setting, state, best, unsaved, buffer)
+        _checkpoint(directory, setting, reached, unsaved, buffer)
         raise
     finally:
         events.close()
@@ -246,14 +259,14 @@ def _no_better(config: TrainConfig, rows: list[dict[str, Any]]) -> bool:
 def _checkpoint(
     directory: RunDirectory,
     setting: Setting,
-    state: State,
-    best: Best,
+    reached: Reached,
     unsaved: list[Trajectories],
     buffer: EpisodeBuffer,
 ) -> None:
     """Episodes since the last checkpoint, then the players: in this order a kill loses nothing."""
     if not unsaved:
         return
+    state, best, resets = reached
     scaling = ActionScaling(setting.task.spec)
     arrays = {
         "observations": np.concatenate([t.observations for t in unsaved]),
@@ -267,7 +280,7 @@ def _checkpoint(
     }
     directory.save_segment(state.cycles - len(unsaved), state.cycles, arrays)
     trees = {"cost": state.cost, "solver": state.solver, "best": best}
-    values = {"transitions": state.transitions, "resets": setting.task.resets.tolist()}
+    values = {"transitions": state.transitions, "resets": resets}
     directory.save(state.cycles, trees, values)
     directory.drop_segments(state.cycles - len(buffer))  # not before: the last one needs them
     unsaved.clear()

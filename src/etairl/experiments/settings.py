@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast, get_args
 
+from etairl.algorithms.expert import ExpertConfig
 from etairl.algorithms.girl import GirlConfig
 from etairl.costs.discriminator import DiscriminatorConfig
 from etairl.eta import Dirac, parse_eta
@@ -93,6 +94,11 @@ def read_config(path: Path) -> TrainConfig:
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise InputError(f"{path} is no run directory: its config.json: {why}") from None
+    if "judge_every" in found and "girl" not in found:
+        raise InputError(
+            f"{path} is a run of `etairl expert`, which imitates nobody; to go on with it, or to "
+            "record again, run the same `etairl expert` command again"
+        )
     try:
         parts = {"girl": GirlConfig, "cost": DiscriminatorConfig, "sac": SACConfig}
         return _build(TrainConfig, found | {k: _build(kind, found[k]) for k, kind in parts.items()})
@@ -101,6 +107,11 @@ def read_config(path: Path) -> TrainConfig:
             f"{path}/config.json is not of this version ({error}); resume it with the version that "
             "made it, see versions.json"
         ) from None
+
+
+def expert_config(found: dict[str, Any]) -> ExpertConfig:
+    """Settings of an expert as its run directory and its card keep them."""
+    return _build(ExpertConfig, found | {"sac": _build(SACConfig, found["sac"])})
 
 
 def _build(kind: Callable[..., Config], found: dict[str, Any]) -> Config:

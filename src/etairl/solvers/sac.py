@@ -70,10 +70,19 @@ class SACConfig:
             raise InputError(f"polyak must lie in (0, 1], got {self.polyak}")
         if not self.hidden or min(self.hidden) < 1:
             raise InputError(f"hidden needs at least one layer of width >= 1, got {self.hidden}")
-        if self.temperature is not None and not self.temperature > 0.0:
-            raise InputError(f"temperature must be > 0, got {self.temperature}")
-        if not self.first_temperature > 0.0:
-            raise InputError(f"first_temperature must be > 0, got {self.first_temperature}")
+        for name in (
+            "actor_lr",
+            "critic_lr",
+            "temperature_lr",
+            "temperature",
+            "first_temperature",
+            "max_gradient_norm",
+        ):
+            value = getattr(self, name)
+            if value is not None and not 0.0 < value < np.inf:
+                raise InputError(f"{name} must be > 0 and finite, got {value}")
+        if self.target_entropy is not None and not np.isfinite(self.target_entropy):
+            raise InputError(f"target_entropy must be finite, got {self.target_entropy}")
 
 
 class SACState(NamedTuple):
@@ -233,6 +242,8 @@ class SAC:
         if config.temperature is None and not critics_only:
             goal = head.target_entropy if config.target_entropy is None else config.target_entropy
             slope = jax.grad(temperature_loss)(log_temperature, entropy, goal)
+            if self.absorbing:
+                slope = slope * (here.sum() > 0.0)  # without a row of the world: no entropy
             log_temperature, temperature_optimiser = self._step(
                 config.temperature_lr, slope, temperature_optimiser, log_temperature
             )
@@ -296,7 +307,8 @@ class HeadPolicy:
     """An actor on the host: observations in, actions in the units of the task out."""
 
     def __init__(self, actor: MLP, head: Head, spec: Spec, normaliser: Normaliser | None = None):
-        self._actor, self._head, self._normaliser = HostMLP(actor), head, normaliser
+        self._actor, self._head = HostMLP(actor), head
+        self._normalise = None if normaliser is None else normaliser.on_host()
         self._scaling = ActionScaling(spec)
 
     def __call__(
@@ -304,8 +316,8 @@ class HeadPolicy:
     ) -> np.ndarray:
         """Draw actions; without a random generator the most likely ones."""
         x = observations.astype(np.float32, copy=False)
-        if self._normaliser is not None:
-            x = self._normaliser.on_host(x)
+        if self._normalise is not None:
+            x = self._normalise(x)
         return self._scaling.to_task(self._head.act(self._actor, rng, x))
 
 

@@ -4,9 +4,12 @@ import warnings
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float, Int, Num
 
 from etairl.tasks.spaces import flatten, read_spec
 from etairl.types import InputError, Step
+
+_NO_LIMIT = 2**31 - 1
 
 
 def envpool_names() -> list[str]:
@@ -41,22 +44,33 @@ class EnvPoolTask:
                 if name not in known:
                     raise InputError(f"{environment} has no option {name!r}")
             self.envs, self.horizon = envs, horizon or int(known["max_episode_steps"])
-            self._pool: Any = envpool.make(
-                environment,
-                env_type="gymnasium",
-                num_envs=envs,
-                num_threads=min(threads, envs),
-                max_episode_steps=self.horizon,
-                env_seed=seeds.astype(int).tolist(),
-                **options,
-            )
+            if not 0 < self.horizon < _NO_LIMIT:
+                raise InputError(f"{environment} has no time limit of its own; give a horizon")
+            try:
+                self._pool: Any = envpool.make(
+                    environment,
+                    env_type="gymnasium",
+                    num_envs=envs,
+                    num_threads=min(threads, envs),
+                    # At its own limit EnvPool calls an end of the world a truncation, so the time
+                    # is kept here.
+                    max_episode_steps=self.horizon + 1,
+                    env_seed=seeds.astype(int).tolist(),
+                    **options,
+                )
+            except (TypeError, ValueError, RuntimeError) as error:
+                raise InputError(
+                    f"{environment} cannot be made with {options}; are they of the right kind?"
+                ) from error
             observation_space, action_space = self._pool.observation_space, self._pool.action_space
         self.spec = read_spec(environment, observation_space, action_space)
         self._action_dtype = action_space.dtype
+        self._everyone = np.arange(envs, dtype=np.int32)
         self._ended = np.zeros(envs, dtype=bool)
+        self._time = np.zeros(envs, dtype=np.int64)
         self.resets = np.zeros(envs, dtype=np.int64)
 
-    def replay(self, resets: np.ndarray) -> None:
+    def replay(self, resets: Int[np.ndarray, " envs"]) -> None:
         """Reset every copy as often as given: that is what its random numbers go into.
 
         A simulator that also draws numbers while it steps (wind in LunarLander) is not replayed.
@@ -66,21 +80,58 @@ class EnvPoolTask:
             self._pool.reset(behind)
             self.resets[behind] += 1
 
+    def rejoin(
+        self,
+        resets: Int[np.ndarray, " envs"],
+        actions: Num[np.ndarray, "steps envs act"],
+        ages: Int[np.ndarray, " envs"],
+    ) -> Float[np.ndarray, "envs obs"]:
+        """See `RejoinableTask`."""
+        self.replay(resets - 1)
+        observations = self.reset()
+        for left, row in zip(range(len(actions), 0, -1), actions, strict=True):
+            ids = self._everyone[ages >= left]
+            observations[ids] = self._move(ids, row[ids]).observations
+        return observations
+
     def reset(self) -> np.ndarray:
         """Start all copies anew."""
         observations, _ = self._pool.reset()
-        self._ended = np.zeros(self.envs, dtype=bool)
+        self._ended[:] = False
+        self._time[:] = 0
         self.resets += 1
         return flatten(observations, self.envs)
 
     def step(self, actions: np.ndarray) -> Step:
-        """Act in all copies; EnvPool resets an ended copy by itself and ignores its action."""
+        """Act in all copies; an ended one is reset instead."""
+        return self._move(self._everyone, actions)
+
+    def _move(self, ids: np.ndarray, actions: np.ndarray) -> Step:
+        fresh, over = self._ended[ids], self._time[ids] == self.horizon
+        if over.any():
+            observations = np.empty((len(ids), self.spec.obs_dim), np.float32)
+            rewards = np.zeros(len(ids), np.float32)
+            terminated, truncated = np.zeros(len(ids), bool), np.zeros(len(ids), bool)
+            observations[over] = flatten(self._pool.reset(ids[over])[0], int(over.sum()))
+            on = ~over
+            if on.any():
+                observations[on], rewards[on], terminated[on], truncated[on] = self._act(
+                    ids[on], actions[on]
+                )
+        else:
+            observations, rewards, terminated, truncated = self._act(ids, actions)
+        time = np.where(fresh, 0, self._time[ids] + 1)
+        truncated = truncated | ((time == self.horizon) & ~terminated)
+        self._time[ids], self._ended[ids] = time, terminated | truncated
+        self.resets[ids] += fresh
+        return Step(observations, rewards, terminated, truncated, fresh)
+
+    def _act(self, ids: np.ndarray, actions: np.ndarray) -> tuple[np.ndarray, ...]:
+        """EnvPool resets a copy whose world ended by itself, and ignores its action."""
         if self.spec.discrete_actions:
             actions = actions[:, 0]
         observations, rewards, terminated, truncated, _ = self._pool.step(
-            np.ascontiguousarray(actions, dtype=self._action_dtype)
+            np.ascontiguousarray(actions, dtype=self._action_dtype), ids
         )
-        fresh, self._ended = self._ended, terminated | truncated
-        self.resets += fresh
-        rewards = rewards.astype(np.float32)
-        return Step(flatten(observations, self.envs), rewards, terminated, truncated, fresh)
+        rows = flatten(observations, len(ids))
+        return rows, rewards.astype(np.float32), terminated, truncated

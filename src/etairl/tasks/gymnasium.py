@@ -4,6 +4,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from jaxtyping import Float, Int, Num
 
 from etairl.tasks.spaces import flatten, read_spec
 from etairl.types import InputError, Step
@@ -23,15 +24,17 @@ class GymnasiumTask:
         try:
             default = gymnasium.spec(environment).max_episode_steps
             if horizon is None and default is None:
-                raise InputError(f"{environment} has no time limit of its own; give a horizon")
+                raise InputError("it has no time limit of its own; give a horizon")
             self.copies = [
                 gymnasium.make(environment, max_episode_steps=horizon or default, **options)
                 for _ in range(envs)
             ]
-        except gymnasium.error.Error as error:
+        except (InputError, gymnasium.error.Error) as error:
             raise InputError(f"{environment}: {error}") from None
-        except (TypeError, ImportError, ValueError) as error:
-            raise InputError(f"{environment} cannot be made: {error}") from None
+        except Exception as error:  # whatever the constructor of a user's own environment raises
+            raise InputError(
+                f"{environment} cannot be made: {type(error).__name__}: {error}"
+            ) from error
         first = self.copies[0]
         self.envs, self.horizon = envs, int(horizon or default or 0)
         self.spec = read_spec(environment, first.observation_space, first.action_space)
@@ -43,33 +46,59 @@ class GymnasiumTask:
         """Every episode has a seed of its own, so counting is enough."""
         self.resets[:] = resets
 
+    def rejoin(
+        self,
+        resets: Int[np.ndarray, " envs"],
+        actions: Num[np.ndarray, "steps envs act"],
+        ages: Int[np.ndarray, " envs"],
+    ) -> Float[np.ndarray, "envs obs"]:
+        """See `RejoinableTask`."""
+        self.replay(resets - 1)
+        observations = self.reset()
+        for left, row in zip(range(len(actions), 0, -1), actions, strict=True):
+            ids = np.flatnonzero(ages >= left)
+            observations[ids] = self._move(ids, row[ids]).observations
+        return observations
+
     def reset(self) -> np.ndarray:
         """Start all copies anew."""
         self._ended[:] = False
-        return np.concatenate([self._reset(i) for i in range(self.envs)])
+        return np.stack([self._reset(i) for i in range(self.envs)])
 
     def _reset(self, i: int) -> np.ndarray:
         # Keyed by copy and episode: a run that goes on meets the episodes of an unbroken one.
         words = np.random.SeedSequence([self._seed, i, int(self.resets[i])]).generate_state(1)
         self.resets[i] += 1
-        return flatten(self._call(i, "reset", seed=int(words[0] >> 1))[0], 1)
+        return self._row(self._call(i, "reset", seed=int(words[0] >> 1))[0])
 
     def step(self, actions: np.ndarray) -> Step:
         """Act in all copies; an ended one is reset instead."""
-        observations = np.empty((self.envs, self.spec.obs_dim), np.float32)
-        rewards = np.zeros(self.envs, np.float32)
-        terminated, truncated = np.zeros(self.envs, bool), np.zeros(self.envs, bool)
-        fresh = self._ended.copy()
-        for i in range(self.envs):
-            if fresh[i]:
-                observations[i] = self._reset(i)[0]
+        return self._move(np.arange(self.envs), actions)
+
+    def _move(self, ids: np.ndarray, actions: np.ndarray) -> Step:
+        observations = np.empty((len(ids), self.spec.obs_dim), np.float32)
+        rewards = np.zeros(len(ids), np.float32)
+        terminated, truncated = np.zeros(len(ids), bool), np.zeros(len(ids), bool)
+        fresh = self._ended[ids]
+        for k, i in enumerate(ids.tolist()):
+            if fresh[k]:
+                observations[k] = self._reset(i)
                 continue
-            action = int(actions[i, 0]) if self.spec.discrete_actions else self._shaped(actions[i])
+            action = int(actions[k, 0]) if self.spec.discrete_actions else self._shaped(actions[k])
             observation, reward, ended, cut, _ = self._call(i, "step", action)
-            observations[i] = flatten(observation, 1)[0]
-            rewards[i], terminated[i], truncated[i] = reward, ended, cut
-        self._ended = terminated | truncated
+            observations[k] = self._row(observation)
+            rewards[k], terminated[k], truncated[k] = reward, ended, cut
+        self._ended[ids] = terminated | truncated
         return Step(observations, rewards, terminated, truncated, fresh)
+
+    def _row(self, observation: Any) -> np.ndarray:
+        row = flatten(observation, 1, self.copies[0].observation_space)[0]
+        if len(row) != self.spec.obs_dim:
+            raise InputError(
+                f"{self.spec.environment}: an observation has {len(row)} numbers, but its space "
+                f"has {self.spec.obs_dim}"
+            )
+        return row
 
     def _shaped(self, action: np.ndarray) -> np.ndarray:
         space = self.copies[0].action_space

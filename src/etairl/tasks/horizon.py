@@ -4,7 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from etairl.types import InputError, Step, Task, Trajectories, ragged_rows
+from etairl.types import (
+    DivergedError,
+    InputError,
+    RejoinableTask,
+    Step,
+    Task,
+    Trajectories,
+    ragged_rows,
+)
 
 
 class AbsorbingTask:
@@ -50,19 +58,31 @@ class AbsorbingTask:
 
 
 class GuardedTask:
-    """Stops with a sentence when a simulator returns NaN or infinity."""
+    """Stops with a sentence when a simulator, or a policy, gives NaN or infinity."""
 
-    def __init__(self, task: Task):
+    def __init__(self, task: RejoinableTask):
         self._task = task
         self.spec, self.envs, self.horizon = task.spec, task.envs, task.horizon
-        self.resets, self.replay = task.resets, task.replay
+        self.resets, self.replay, self.rejoin = task.resets, task.replay, task.rejoin
 
     def reset(self) -> np.ndarray:
         """Start all copies anew."""
-        return self._task.reset()
+        observations = self._task.reset()
+        bad = ~np.isfinite(observations).all(axis=1)
+        if bad.any():
+            raise InputError(
+                f"{self.spec.environment}: an episode of the simulator began with NaN or infinity, "
+                f"in copy {int(np.argmax(bad))}"
+            )
+        return observations
 
     def step(self, actions: np.ndarray) -> Step:
         """Act, and look at what came back."""
+        if not np.isfinite(actions.sum()):
+            raise DivergedError(
+                f"{self.spec.environment}: the policy gave NaN or infinity as an action: it "
+                "diverged. Lower the learning rates, in a new run"
+            )
         step = self._task.step(actions)
         # A sum is finite only if every term is, and far cheaper than looking at each.
         if not np.isfinite(step.observations.sum() + step.rewards.sum()):
@@ -78,19 +98,18 @@ class GuardedTask:
 def with_absorbing(t: Trajectories, horizon: int) -> Trajectories:
     """Recorded episodes as `AbsorbingTask` would have made them: marked, and padded after an end.
 
-    An episode that was cut is not padded: nobody knows how it went on.
+    An episode that was cut is not padded: nobody knows how it went on. Where it led to stays
+    unknown, too, unless it was recorded.
     """
     ended = t.terminated[t.last_rows]
-    if ended.any() and t.final_observations is None:
-        # The state it ended in is unknown, so absorption begins one step earlier than it did.
+    final = None
+    if t.final_observations is not None or ended.all():
+        # Where every episode ended, all end in the absorbing state, whatever was recorded.
         final = np.zeros((len(t), t.obs_dim + 1), t.observations.dtype)
-    else:
-        final = (
-            t.observations[t.last_rows] if t.final_observations is None else t.final_observations
-        )
-        final = np.concatenate([final, np.zeros((len(t), 1), final.dtype)], axis=1)
-    final[ended] = 0.0
-    final[ended, -1] = 1.0
+        if t.final_observations is not None:
+            final[:, :-1] = t.final_observations
+        final[ended] = 0.0
+        final[ended, -1] = 1.0
     lengths = np.where(ended, np.maximum(horizon, t.lengths), t.lengths)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     old = ragged_rows(offsets[:-1], t.lengths)

@@ -2,11 +2,12 @@
 
 import os
 from difflib import get_close_matches
+from importlib import import_module
 from typing import Any, get_args
 
 from etairl.tasks.envpool import EnvPoolTask, envpool_names
 from etairl.tasks.horizon import AbsorbingTask, GuardedTask
-from etairl.types import HorizonMode, InputError, Task
+from etairl.types import HorizonMode, InputError, RejoinableTask, Task
 
 # In the paper's simulator the contact forces of Ant were zeros; without them there are 27 columns.
 _OPTIONS: dict[str, dict[str, Any]] = {
@@ -17,7 +18,7 @@ _GYMNASIUM_WORDS = {("Ant-v5", "use_contact_force"): "include_cfrc_ext_in_observ
     ("Ant-v4", "use_contact_force"): "use_contact_forces"
 }
 _UNHEALTHY = ("Ant-", "Hopper-", "Humanoid-", "Walker2d-")
-_NEVER_END = ("HalfCheetah-", "Swimmer-", "Reacher-", "Pendulum-", "FetchReach-", "FetchPush-")
+_NEVER_END = ("HalfCheetah-", "HumanoidStandup-", "Swimmer-", "Reacher-", "Pendulum-", "Fetch")
 
 
 def make_task(
@@ -34,14 +35,16 @@ def make_task(
     """Copies of an environment, from EnvPool where it has it, from Gymnasium otherwise.
 
     Args:
-        environment: its name, such as `Hopper-v5`, or a Gymnasium name of your own.
+        environment: its name, such as `Hopper-v5`, or a Gymnasium name of your own; in
+            `module:name` the module, which registers it, is imported first.
         envs: how many copies.
         horizon: steps of an episode; the environment's own limit if left out.
         mode: what happens at an early end, see `HorizonMode`.
         seed: of all copies.
         threads: for EnvPool; all cores if left out. Results do not depend on it.
         engine: `"envpool"` or `"gymnasium"` to insist on one.
-        options: passed on to the environment.
+        options: passed on to the environment. In the mode `fixed` an environment that we do not
+            know must get the option here that switches its early ends off.
 
     Returns:
         The task; its rows are checked for NaN as they come.
@@ -57,14 +60,21 @@ def make_task(
             raise InputError(f"{name} must be one of {choices}, got {value!r}")
     if horizon is not None and horizon < 1:
         raise InputError(f"the horizon must be at least 1 step, got {horizon}")
+    if seed < 0:
+        raise InputError(f"the seed must be >= 0, got {seed}")
+    if threads is not None and threads < 1:
+        raise InputError(f"threads must be at least 1, got {threads}")
     names = envpool_names()
     native = environment in names if engine is None else engine == "envpool"
-    settings = _OPTIONS.get(environment, {}) | _ending_options(environment, mode) | (options or {})
+    environment = imported(environment)
+    options = options or {}
+    ending = {} if options and not _known(environment) else _ending_options(environment, mode)
+    settings = _OPTIONS.get(environment, {}) | ending | options
     if native:
         if environment not in names:
             raise InputError(_unknown(environment, names))
         threads = threads or os.cpu_count() or 1
-        task: Task = EnvPoolTask(environment, envs, horizon, seed, threads, settings)
+        task: RejoinableTask = EnvPoolTask(environment, envs, horizon, seed, threads, settings)
     else:
         from etairl.tasks.gymnasium import GymnasiumTask, gymnasium_names
 
@@ -72,8 +82,23 @@ def make_task(
             raise InputError(_unknown(environment, [*names, *gymnasium_names()]))
         words = _in_gymnasium_words(environment, settings)
         task = GymnasiumTask(environment, envs, horizon, seed, words)
-    task = GuardedTask(task)
-    return AbsorbingTask(task) if mode == "absorbing" else task
+    guarded = GuardedTask(task)
+    return AbsorbingTask(guarded) if mode == "absorbing" else guarded
+
+
+def imported(environment: str) -> str:
+    """The name behind `module:name`, once the module is imported; a plain name as it is."""
+    module, colon, name = environment.partition(":")
+    if not colon:
+        return environment
+    try:
+        import_module(module)
+    except Exception as error:  # whatever a user's own module raises
+        raise InputError(
+            f"{environment}: {module!r} cannot be imported ({type(error).__name__}: {error}); is "
+            "it installed, or its folder in PYTHONPATH?"
+        ) from error
+    return name
 
 
 def gymnasium_options(environment: str, mode: HorizonMode) -> dict[str, Any]:
@@ -83,7 +108,14 @@ def gymnasium_options(environment: str, mode: HorizonMode) -> dict[str, Any]:
 
 
 def _in_gymnasium_words(environment: str, settings: dict[str, Any]) -> dict[str, Any]:
-    return {_GYMNASIUM_WORDS.get((environment, k), k): v for k, v in settings.items()}
+    words = {_GYMNASIUM_WORDS.get((environment, k), k): v for k, v in settings.items()}
+    if environment == "Ant-v5" and settings.get("use_contact_force") is False:
+        return {"contact_cost_weight": 0.0} | words  # as EnvPool, which then has no such cost
+    return words
+
+
+def _known(environment: str) -> bool:
+    return environment.startswith(_NEVER_END + _UNHEALTHY)
 
 
 def _ending_options(environment: str, mode: HorizonMode) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from jaxtyping import Float, Num, UInt8
 from etairl.tasks.gymnasium import GymnasiumTask, gymnasium_names
 from etairl.tasks.offscreen import need, prepare_offscreen
 from etairl.tasks.poses import find_poser
-from etairl.tasks.registry import gymnasium_options
+from etairl.tasks.registry import gymnasium_options, imported
 from etairl.types import HorizonMode, InputError, Step
 
 _MUJOCO, _ROBOTICS = "gymnasium.envs.mujoco", "gymnasium_robotics"
@@ -47,6 +47,7 @@ class Scene:
             seed: of the episode.
             size: width and height of a picture; environments of a fixed size have their own.
         """
+        environment = imported(environment)
         module = _prepare(environment)
         options = gymnasium_options(environment, mode) | {"render_mode": "rgb_array"}
         if module.startswith(_MUJOCO):

@@ -6,10 +6,17 @@ import numpy as np
 
 from etairl.types import InputError, Spec
 
+_WIDEST = 4096
+
 
 def read_spec(environment: str, observation_space: Any, action_space: Any) -> Spec:
     """The sizes and bounds of an environment; says so if it is of a kind that we cannot use."""
     obs_dim = _width(environment, observation_space)
+    if obs_dim > _WIDEST:
+        raise InputError(
+            f"{environment}: its observations have {obs_dim:,} numbers; pictures are not "
+            f"supported. Wrap it so that it gives at most {_WIDEST:,} features"
+        )
     if hasattr(action_space, "n") and action_space.shape == ():
         if getattr(action_space, "start", 0) != 0:
             raise InputError(f"{environment}: discrete actions must start at 0")
@@ -22,6 +29,11 @@ def read_spec(environment: str, observation_space: Any, action_space: Any) -> Sp
     low, high = np.ravel(action_space.low), np.ravel(action_space.high)
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
         raise InputError(f"{environment}: its actions have no bounds; a squashed policy needs them")
+    if (low == high).any():
+        raise InputError(
+            f"{environment}: action column {int(np.argmax(low == high))} can take one value only; "
+            "leave it out, in a wrapper"
+        )
     return Spec(obs_dim, len(low), tuple(low.tolist()), tuple(high.tolist()), None, environment)
 
 
@@ -36,9 +48,16 @@ def _width(environment: str, space: Any) -> int:
     return int(np.prod(space.shape))
 
 
-def flatten(observations: Any, envs: int) -> np.ndarray:
-    """Rows of observations; a Dict is laid out by key, as Gymnasium does."""
+def flatten(observations: Any, envs: int, space: Any = None) -> np.ndarray:
+    """Rows of observations; a Dict is laid out in the order of its space, as Gymnasium does.
+
+    Without a space the order is that of the keys: EnvPool's spaces are ordered otherwise than those
+    of the same environments in Gymnasium.
+    """
     if isinstance(observations, dict):
-        parts = [flatten(observations[key], envs) for key in sorted(observations)]
+        keys = sorted(observations) if space is None else list(space.spaces)
+        parts = [
+            flatten(observations[key], envs, None if space is None else space[key]) for key in keys
+        ]
         return np.concatenate(parts, axis=1)
     return np.asarray(observations).reshape(envs, -1).astype(np.float32)

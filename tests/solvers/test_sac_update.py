@@ -1,0 +1,112 @@
+"""One update, worked out by hand: which networks it asks, and what it leaves out."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from etairl.networks import MLP, Normaliser
+from etairl.solvers.heads import CategoricalHead, GaussianHead
+from etairl.solvers.sac import SAC, Batch, HeadPolicy, SACConfig
+from etairl.types import Spec
+
+SPEC = Spec(3, 2, (-1.0, -2.0), (1.0, 4.0))
+
+
+def batch_of(rng, n=8):
+    return Batch(
+        obs=jnp.asarray(rng.normal(size=(n, 3)), jnp.float32),
+        act=jnp.asarray(rng.uniform(-1, 1, (n, 2)), jnp.float32),
+        cost=jnp.asarray(rng.normal(size=n), jnp.float32),
+        next_obs=jnp.asarray(rng.normal(size=(n, 3)), jnp.float32),
+        terminated=jnp.zeros(n),
+    )
+
+
+def constant(values) -> MLP:
+    """Twins that say the same whatever they see: `values` [2, outputs]."""
+    values = jnp.asarray(values, jnp.float32)
+    return MLP((jnp.zeros((2, 5, values.shape[1])),), (values,), "relu")
+
+
+def test_the_target_asks_the_smaller_target_critic(rng):
+    """Critics say 1 and 2, targets 30 and 20, no entropy: y = -c + 0.9 * 20."""
+    solver = SAC(SACConfig(hidden=(4,), gamma_rl=0.9, temperature=1e-12), SPEC)
+    state = solver.init(jax.random.key(0))
+    critics, targets = constant([[1.0], [2.0]]), constant([[30.0], [20.0]])
+    state = state._replace(
+        critics=critics, targets=targets, critic_optimiser=solver._start(3e-4, critics)
+    )
+    batch = batch_of(rng)
+    _, info = solver.update(state, batch, jax.random.key(1))
+    y = -np.asarray(batch.cost, np.float64) + 0.9 * 20.0
+    expected = 0.5 * ((1.0 - y) ** 2).mean() + 0.5 * ((2.0 - y) ** 2).mean()
+    assert float(info.critic_loss) == pytest.approx(expected, rel=1e-5)
+    # The actor asks the critics, as they are after this update: still close to 1 and 2.
+    assert float(info.actor_loss) == pytest.approx(-1.0, abs=1e-2)
+
+
+@pytest.mark.parametrize("mark", [0.0, 1.0])
+def test_no_entropy_is_counted_in_the_absorbing_state(rng, mark):
+    """A large temperature: what counts of the entropy cannot be overlooked."""
+    solver = SAC(SACConfig(hidden=(4,), gamma_rl=0.9, temperature=100.0), SPEC, absorbing=True)
+    state = solver.init(jax.random.key(0))
+    critics = constant([[1.0], [2.0]])
+    state = state._replace(
+        critics=critics, targets=critics, critic_optimiser=solver._start(3e-4, critics)
+    )
+    batch = batch_of(rng)
+    batch = batch._replace(next_obs=batch.next_obs.at[:, -1].set(mark))
+    key = jax.random.key(1)
+    _, info = solver.update(state, batch, key)
+    key_target, _ = jax.random.split(key)
+    log_prob = solver.head.choose(key_target, state.actor, critics, batch.next_obs, None).log_prob
+    entropy = 0.0 if mark else 100.0 * np.asarray(log_prob, np.float64)
+    y = -np.asarray(batch.cost, np.float64) + 0.9 * (1.0 - entropy)
+    expected = 0.5 * ((1.0 - y) ** 2).mean() + 0.5 * ((2.0 - y) ** 2).mean()
+    assert float(info.critic_loss) == pytest.approx(expected, rel=1e-4)
+
+
+def test_an_update_sees_normalised_observations(rng):
+    """The same as an update without normalisation, on rows that were standardised before."""
+    batch = batch_of(rng)
+    normaliser = Normaliser.identity(3).seen(
+        rng.normal([5.0, -2.0, 0.0], [3.0, 0.5, 1.0], (100, 3)).astype(np.float32)
+    )
+    inside, outside = (SAC(SACConfig(hidden=(8,), normalise=on), SPEC) for on in (True, False))
+    key = jax.random.key(1)
+    state = inside.init(jax.random.key(0))
+    found, _ = inside.update(state._replace(normaliser=normaliser), batch, key)
+    ready = batch._replace(obs=normaliser(batch.obs), next_obs=normaliser(batch.next_obs))
+    expected, _ = outside.update(state, ready, key)
+    plain, _ = outside.update(state, batch, key)
+    for name in ("critics", "actor"):
+        a, b, c = (getattr(x, name).weights[0] for x in (found, expected, plain))
+        assert np.array_equal(a, b)
+        assert not np.array_equal(a, c)
+
+
+def test_a_discrete_policy_is_judged_by_the_smaller_critic_of_each_action():
+    head = CategoricalHead(5, 2)
+    actor = MLP((jnp.zeros((5, 2)),), (jnp.log(jnp.array([0.25, 0.75])),), "relu")
+    choice = head.choose(jax.random.key(0), actor, constant([[1, 2], [3, 0]]), jnp.zeros((1, 5)))
+    assert float(choice.q[0]) == pytest.approx(0.25 * 1 + 0.75 * 0)
+
+
+@pytest.mark.parametrize("normalise", [False, True])
+def test_actions_drawn_on_the_host_are_those_of_the_device(rng, normalise):
+    """Mean and spread before squashing, over 20,000 draws in one state."""
+    head, many = GaussianHead(3, 2), 20_000
+    actor = MLP.init(jax.random.key(0), (3, 16, 4), "tanh")
+    obs = np.repeat(rng.normal(2.0, 1.0, (1, 3)).astype(np.float32), many, axis=0)
+    normaliser = Normaliser(jnp.float32(9), jnp.full(3, 1.5), jnp.full(3, 0.25))
+    policy = HeadPolicy(actor, head, Spec(3, 2), normaliser if normalise else None)
+    seen = normaliser(jnp.asarray(obs)) if normalise else jnp.asarray(obs)
+    device = np.arctanh(np.asarray(head.sample(jax.random.key(1), actor, seen)[0], np.float64))
+    host = np.arctanh(policy(rng, obs).astype(np.float64))
+    # 5 standard errors of a mean, and of a spread, over so many draws.
+    spread = device.std(axis=0)
+    assert (np.abs(host.mean(axis=0) - device.mean(axis=0)) < 5 * spread * (2 / many) ** 0.5).all()
+    assert (np.abs(host.std(axis=0) / spread - 1.0) < 5 / many**0.5).all()
+    likely = np.tanh(np.asarray(head.gaussian(actor, seen[:1])[0]))
+    assert policy(None, obs[:1]) == pytest.approx(likely, abs=1e-5)
