@@ -21,7 +21,9 @@ def milliseconds(library: str, environment: str, hidden: list[int], batch: int, 
     By default both libraries make one update in a call; SBX is fastest when a whole round is one
     compiled loop.
     """
-    import gymnasium
+    from stable_baselines3.common.env_util import (  # pyright: ignore[reportMissingImports]
+        make_vec_env,
+    )
 
     if library == "sbx":
         from sbx import SAC  # pyright: ignore[reportMissingImports]
@@ -35,7 +37,7 @@ def milliseconds(library: str, environment: str, hidden: list[int], batch: int, 
         "device": "cpu",
     }
     options = {"include_cfrc_ext_in_observation": False} if environment == "Ant-v5" else {}
-    model = SAC("MlpPolicy", gymnasium.make(environment, **options), **settings)
+    model = SAC("MlpPolicy", make_vec_env(environment, env_kwargs=options), **settings)
     model.learn(2 * batch + 1)
     model.train(way, batch)  # compiles
     taken = []
