@@ -215,9 +215,9 @@ def test_divergence_of_discrete_policies_is_an_exact_sum(rng):
     critics = twins(jax.random.key(2), (3, 16, 4), "tanh")
     obs = jnp.asarray(rng.normal(size=(5, 3)), jnp.float32)
     p, q = (np.asarray(jax.nn.softmax(net(obs)), np.float64) for net in (actor, reference))
-    found = head.choose(jax.random.key(0), actor, critics, obs, reference).log_prob
+    found = head.choose(jax.random.key(0), actor, critics, obs, reference).penalty
     assert np.asarray(found) == pytest.approx((p * np.log(p / q)).sum(axis=1), rel=1e-4)
-    own = head.choose(jax.random.key(0), actor, critics, obs, actor).log_prob
+    own = head.choose(jax.random.key(0), actor, critics, obs, actor).penalty
     assert np.asarray(own) == pytest.approx(np.zeros(5), abs=1e-6)
 
 

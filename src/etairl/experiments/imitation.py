@@ -17,18 +17,29 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from etairl.algorithms.girl import Cycle, Expert, Girl, State, girl
+from etairl.algorithms.registry import SOLVERS, CostSettings
 from etairl.buffers import EpisodeBuffer
-from etairl.costs.discriminator import Discriminator
+from etairl.costs.family import Cost
+from etairl.costs.frozen import Frozen
+from etairl.costs.linear import LinearCost
 from etairl.demos import Demos, Selection, load_demos
 from etairl.evaluation.diagnostics import collapsed_share, diagnose
 from etairl.evaluation.matching import MEASURES, Reference
 from etairl.experiments.settings import TrainConfig
 from etairl.networks import MLP, Normaliser
-from etairl.runs import EventLog, RunDirectory, every_seconds, read_metrics, save_tree
+from etairl.regularisers import parse_regulariser
+from etairl.runs import (
+    EventLog,
+    RunDirectory,
+    every_seconds,
+    load_tree,
+    read_metrics,
+    save_tree,
+)
 from etairl.solvers.cloning import CloningConfig, clone
-from etairl.solvers.sac import SAC, ActionScaling, SACState
+from etairl.solvers.sac import ActionScaling, SACState
 from etairl.tasks import make_task, with_absorbing, without_absorbing
-from etairl.types import InputError, Task, Trajectories
+from etairl.types import InputError, Spec, Task, Trajectories
 
 
 class Best(NamedTuple):
@@ -39,7 +50,6 @@ class Best(NamedTuple):
 
     actor: MLP
     normaliser: Normaliser
-    network: MLP
     score: Float[Array, ""]
     cycle: Float[Array, ""]
 
@@ -80,14 +90,36 @@ def prepare(config: TrainConfig, threads: int | None = None) -> Setting:
     absorbing = config.mode == "absorbing"
     if absorbing:
         trajectories = with_absorbing(trajectories, config.horizon)
-    cost = Discriminator(config.cost, task.spec, absorbing)
-    solver = SAC(config.sac, task.spec, absorbing)
+    cost = make_cost(config, task.spec)
+    omega = parse_regulariser(config.omega)
+    solver = SOLVERS[config.solver](config.sac, task.spec, absorbing, omega)
     game = Girl(config.girl, config.seed, cost, solver, config.future)
-    with_next = config.cost.inputs == "state_next_state"
-    expert = Expert.of(trajectories, ActionScaling(task.spec), with_next)
+    expert = Expert.of(trajectories, ActionScaling(task.spec), cost.needs_next)
     return Setting(
         config, demos, task, game, expert, Reference(demos.trajectories, demos.standardiser)
     )
+
+
+def make_cost(config: TrainConfig, spec: Spec) -> Cost:
+    """The cost family of the algorithm; with a frozen cost, what of it can be carried."""
+    absorbing = config.mode == "absorbing"
+    cost = config.choices.make_cost(
+        CostSettings(config.cost, config.linear, spec, absorbing, config.sac.gamma_rl)
+    )
+    return cost if config.frozen_cost is None else Frozen(cost.portable())
+
+
+def load_cost(run: Path, cost: Cost, like: Any) -> Any:
+    """The learned cost of a finished run; refused where it is not one of the family."""
+    file = run / "cost.safetensors"
+    if not file.is_file():
+        raise InputError(f"{run} has no learned cost ({file} is missing); is it a finished run?")
+    state = load_tree(file, cost.stored(like))
+    try:
+        cost.check(state)
+    except InputError as error:
+        raise InputError(f"{file}: {error}") from None
+    return state
 
 
 def fitting_demos(config: TrainConfig, task: Task, select: Selection | None) -> Demos:
@@ -117,10 +149,23 @@ def fitting_demos(config: TrainConfig, task: Task, select: Selection | None) -> 
     return Demos(demos.trajectories, replace(spec, obs_dim=world), demos.name)
 
 
+def remarks(setting: Setting) -> list[str]:
+    """What should be known of the features of a linear cost before it learns."""
+    cost = setting.game.cost
+    if not isinstance(cost, LinearCost):
+        return []
+    return cost.basis.remarks(
+        setting.game.init(setting.expert).cost.features, setting.expert.points()
+    )
+
+
 def begin(setting: Setting) -> tuple[State, Best, EpisodeBuffer]:
     """Untrained players, or an actor that clones the expert, to start from or to stay close to."""
     config = setting.config
     state = setting.game.init(setting.expert)
+    if config.frozen_cost is not None:
+        learned = load_cost(Path(config.frozen_cost), setting.game.cost, state.cost)
+        state = state._replace(cost=learned)
     if config.warm_start or config.anchor:
         cloned = _cloned_actor(setting)
         solver = state.solver
@@ -219,9 +264,9 @@ def _at_bounds(task: Task, played: Trajectories) -> float:
 
 def _keep(state: State, score: float, cycle: int) -> Best:
     # Copies: the updates that follow give up the memory of this state.
-    parts = (state.solver.actor, state.solver.normaliser, state.cost.network)
-    actor, normaliser, network = jax.tree.map(jnp.copy, parts)
-    return Best(actor, normaliser, network, jnp.float32(score), jnp.float32(cycle))
+    parts = (state.solver.actor, state.solver.normaliser)
+    actor, normaliser = jax.tree.map(jnp.copy, parts)
+    return Best(actor, normaliser, jnp.float32(score), jnp.float32(cycle))
 
 
 def _check_finite(state: State, row: dict[str, Any]) -> None:
@@ -311,7 +356,7 @@ def _finish(
     """Weights, and the verdict on the last cycles: the paper's remaining replay buffer."""
     config = setting.config
     save_policy(directory.path / "policy.safetensors", state.solver)
-    save_tree(directory.path / "cost.safetensors", state.cost._replace(optimiser=()))
+    save_tree(directory.path / "cost.safetensors", setting.game.cost.stored(state.cost))
     save_tree(directory.path / "best-policy.safetensors", (best.actor, best.normaliser))
     last = rows[-config.girl.remaining_cycles :]
     remaining = buffer.trajectories(buffer.newest(cycles=len(last)))
