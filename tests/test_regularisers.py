@@ -84,7 +84,7 @@ def test_the_mean_of_the_drawn_form_is_the_regulariser(regulariser):
 def test_tsallis_near_1_is_the_entropy():
     q, policy = np.array([0.3, -0.2, 1.0]), np.array([0.2, 0.3, 0.5])
     near = Tsallis(0.7, 1.0001)
-    assert float(near.value(policy)) == pytest.approx(float(Entropy(0.7).value(policy)), abs=1e-4)
+    assert float(near.value(policy)) == pytest.approx(float(Entropy(0.7).value(policy)), abs=2e-4)
     assert near.argmin(q) == pytest.approx(Entropy(0.7).argmin(q), abs=1e-3)
 
 
@@ -125,7 +125,7 @@ def test_ascent_stays_in_the_set_and_finds_the_maximum():
     delta = np.array([0.3, -0.1, 0.2])
     w = np.array([-0.3, 0.4, 0.0])
     for _ in range(60):
-        w = Ball().ascend(w, delta, 0.5)
+        w = Ball().ascend(w, delta, 2.0)
     assert w == pytest.approx(delta / np.linalg.norm(delta), abs=1e-6)
     p = Simplex().ascend(np.array([0.2, 0.3, 0.5]), delta, 2.0)
     grown = np.array([0.2, 0.3, 0.5]) * np.exp(2.0 * delta)

@@ -75,12 +75,11 @@ def test_many_waves_make_the_kernel_of_the_mmd(rng):
 
 def test_the_gap_in_waves_is_the_mmd(rng):
     """|mean difference|² / N is the biased MMD²: unbiased plus at most 2/n, within 0.02."""
-    x, y = rng.normal(size=(300, 3)), rng.normal(size=(300, 3)) + 0.7
+    x, y = rng.normal(size=(2, 300, 3)) + np.array([[[0.0]], [[0.7]]])
     features = make("fourier:5000")
     state = features.init(KEY, points(rng))
-    means = [
-        np.asarray(features.map(state.arrays, jnp.asarray(s, jnp.float32), s, s)) for s in (x, y)
-    ]
+    waves = lambda s: features.map(state.arrays, s, s, s)  # noqa: E731
+    means = [np.asarray(waves(jnp.asarray(side, jnp.float32))) for side in (x, y)]
     gap = means[0].mean(axis=0) - means[1].mean(axis=0)
     assert (gap**2).mean() == pytest.approx(mmd2(x, y), abs=0.02)
 

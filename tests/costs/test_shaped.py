@@ -10,8 +10,7 @@ from etairl.costs.family import LogProbs, Points
 from etairl.costs.losses import gan_loss, gradient_penalty
 from etairl.costs.shaped import ShapedCost, ShapedLogit
 from etairl.regularisers import Entropy
-from etairl.tabular import MDP
-from etairl.tabular.rl import optimal_policy
+from etairl.tabular import MDP, policy_iteration
 from etairl.types import InputError
 
 KEY = jax.random.key(0)
@@ -31,7 +30,7 @@ def chain() -> MDP:
 def expert_pairs() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """All state-action pairs, where they lead, and log pi of the soft-optimal expert."""
     mdp = chain()
-    policy = optimal_policy(mdp, Entropy(1.0))
+    policy = policy_iteration(mdp, Entropy(1.0)).policy
     states, actions = (x.ravel() for x in np.indices((4, 3)))
     following = mdp.kernel[states, actions].argmax(axis=1)
     return states, following, np.log(policy[states, actions])

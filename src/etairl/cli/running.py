@@ -6,7 +6,8 @@ from typing import Any
 
 from etairl.cli.console import Meter, facts, out, patient_interrupt
 from etairl.evaluation.diagnostics import diagnose
-from etairl.experiments.imitation import prepare, remarks, run
+from etairl.experiments.imitation import run
+from etairl.experiments.preparation import prepare, remarks
 from etairl.experiments.settings import TrainConfig
 from etairl.runs import RunDirectory
 from etairl.types import InputError

@@ -17,7 +17,8 @@ from etairl.costs.linear import LinearCost
 from etairl.demos import Selection
 from etairl.evaluation.explanation import FeatureGap, feature_gaps, weighted_means
 from etairl.evaluation.matching import MEASURES, Distance, Reference, normalised_cost
-from etairl.experiments.imitation import Setting, begin, fitting_demos, load_cost, prepare, run
+from etairl.experiments.imitation import begin, run
+from etairl.experiments.preparation import Setting, fitting_demos, load_cost, prepare
 from etairl.experiments.settings import TrainConfig, read_config
 from etairl.rollouts import UniformPolicy, collect
 from etairl.runs import RunDirectory, load_tree
