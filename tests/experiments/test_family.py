@@ -151,6 +151,38 @@ def test_runs_of_version_0_1_still_load(tmp_path):
     assert etairl.Result(tmp_path / "old").metrics["cycles"] == 3
 
 
+@pytest.mark.parametrize(
+    ("arguments", "algorithm", "eta"),
+    [
+        (["--algorithm", "gail"], "gail", "dirac:0"),
+        (["--algorithm=airl"], "airl", "dirac:0"),
+        (["--algorithm", "airl", "--eta", "poisson:3"], "airl", "poisson:3"),
+        (["--algorithm", "wiem"], "wiem", "geometric:0.99"),
+        (["--preset", "paper/hopper", "--algorithm", "emma"], "emma", "geometric:1"),
+        (["--preset", "paper/hopper", "--algorithm", "gail"], "gail", "dirac:0"),
+        ([], "megan", "geometric:0.99"),
+    ],
+)
+def test_an_algorithm_brings_its_weighting(arguments, algorithm, eta, monkeypatch, tmp_path):
+    from etairl.cli import train
+
+    seen = []
+    monkeypatch.setattr(train, "follow", lambda config, *_: seen.append(config) or 0)
+    assert main(["train", "-o", str(tmp_path / "x"), *arguments]) == 0
+    assert (seen[0].algorithm, seen[0].eta) == (algorithm, eta)
+
+
+def test_an_anchor_can_be_let_go(monkeypatch, tmp_path):
+    from etairl.cli import train
+
+    seen = []
+    monkeypatch.setattr(train, "follow", lambda config, *_: seen.append(config) or 0)
+    assert main(["train", "-o", str(tmp_path / "x"), "--preset=near-clone", "--no-anchor"]) == 0
+    assert (seen[0].anchor, seen[0].omega) == (False, "entropy")
+    assert main(["train", "-o", str(tmp_path / "x"), "--omega", "kl"]) == 0
+    assert seen[1].anchor
+
+
 def test_the_list_of_algorithms(capsys):
     assert main(["algorithms", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)

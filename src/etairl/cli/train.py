@@ -6,6 +6,7 @@ from typing import Annotated
 
 import tyro
 
+from etairl.algorithms.registry import ALGORITHMS
 from etairl.cli.console import parse
 from etairl.cli.running import follow
 from etairl.experiments.presets import preset
@@ -43,6 +44,8 @@ def run(arguments: list[str]) -> int:
         raise InputError("--cost starts from the settings of its run: leave --preset out")
     name = name or "default"
     start = preset(name) if run is None else on_the_cost_of(Path(run))
+    if _option(arguments, "eta") is None:
+        start = with_its_own_eta(start, _option(arguments, "algorithm"))
     default = Config(output=Path(), preset=name, train=start)
     object.__setattr__(default, "output", tyro.MISSING)  # the one thing without a default
     config = parse(Config, arguments, "train", default, pairs=True)
@@ -59,10 +62,18 @@ def on_the_cost_of(run: Path) -> TrainConfig:
         raise InputError(f"{run} is no finished run, so it has no learned cost to train on")
     found = read_config(run)
     # A clone would start from the expert; the question is what the cost alone can teach.
-    omega = "entropy" if found.anchor else found.omega
+    omega = "entropy" if found.omega == "kl" else found.omega
     return replace(
         found, frozen_cost=str(run.resolve()), warm_start=False, anchor=False, omega=omega
     )
+
+
+def with_its_own_eta(start: TrainConfig, algorithm: str | None) -> TrainConfig:
+    """Another algorithm brings its weighting, unless a preset names one that it can take."""
+    chosen = next((entry for entry in ALGORITHMS.values() if entry.name == algorithm), None)
+    if chosen is None or (chosen.any_eta and start.eta != start.choices.eta):
+        return start
+    return replace(start, algorithm=chosen.name, eta=None)
 
 
 def _option(arguments: list[str], name: str) -> str | None:

@@ -95,7 +95,8 @@ class TrainConfig:
         self._settle("eta", str(parse_eta(self.eta or self.choices.eta)))
         self._settle_omega()
         assert self.eta is not None
-        self.choices.check(str(self.future.eta), self.omega, self.sac.temperature)
+        omega = "kl" if self.anchor else self.omega
+        self.choices.check(str(self.future.eta), omega, self.sac.temperature)
         if self.choices.temperature is not None:
             self._settle("sac", replace(self.sac, temperature=self.choices.temperature))
 
@@ -103,8 +104,7 @@ class TrainConfig:
         parse_regulariser(self.omega)
         if self.anchor and self.omega not in ("entropy", "kl"):
             raise InputError(f"--anchor is the regulariser kl; it does not go with {self.omega}")
-        if self.anchor or self.omega == "kl":
-            self._settle("omega", "kl")
+        if self.omega == "kl":
             self._settle("anchor", True)
         elif self.omega != "entropy" and self.sac.temperature is None:
             # The target of an adaptive temperature is one of entropy or divergence.
