@@ -118,7 +118,10 @@ def test_frozen_costs_that_are_not_there(tmp_path, capsys, runs):
     told = said("--frozen-cost", tmp_path / "nowhere", "--env=Pendulum-v1", "--demos", TINY.demos)
     assert "has no learned cost" in told
     assert "observations have 3 columns" in said("--cost", runs / "emma", "--env", "Hopper-v5")
-    assert not (tmp_path / "x" / "metrics.jsonl").exists()
+    assert "empty basis" in said("--algorithm", "emma", "--features", "rbf:0")
+    pendulum = ("--env=Pendulum-v1", "--demos", TINY.demos, "--algorithm", "emma")
+    assert "cannot be found" in said(*pendulum, "--features", "nowhere:map")
+    assert not (tmp_path / "x").exists()
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from etairl.algorithms.girl import Cycle, State, girl
 from etairl.buffers import EpisodeBuffer
 from etairl.evaluation.diagnostics import collapsed_share, diagnose
 from etairl.evaluation.matching import MEASURES
-from etairl.experiments.preparation import Setting, load_cost
+from etairl.experiments.preparation import Setting
 from etairl.experiments.settings import TrainConfig
 from etairl.networks import MLP, Normaliser
 from etairl.runs import EventLog, RunDirectory, every_seconds, read_metrics, save_tree
@@ -54,10 +54,7 @@ class Report(NamedTuple):
 def begin(setting: Setting) -> tuple[State, Best, EpisodeBuffer]:
     """Untrained players, or an actor that clones the expert, to start from or to stay close to."""
     config = setting.config
-    state = setting.game.init(setting.expert)
-    if config.frozen_cost is not None:
-        learned = load_cost(Path(config.frozen_cost), setting.game.cost, state.cost)
-        state = state._replace(cost=learned)
+    state = setting.game.init(setting.expert)._replace(cost=setting.cost)
     if config.warm_start or config.anchor:
         cloned = _cloned_actor(setting)
         solver = state.solver

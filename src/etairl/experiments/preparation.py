@@ -30,10 +30,20 @@ class Setting(NamedTuple):
     game: Girl
     expert: Expert
     reference: Reference
+    cost: Any
+    """the first state of the cost: fresh, or learned in another run"""
 
 
-def prepare(config: TrainConfig, threads: int | None = None) -> Setting:
-    """Load and check everything before anything is written."""
+def prepare(
+    config: TrainConfig, threads: int | None = None, cost_from: Path | None = None
+) -> Setting:
+    """Load and check everything before anything is written.
+
+    Args:
+        config: what is asked for.
+        threads: of the simulator.
+        cost_from: a finished run whose cost to begin with; that of `config` if left out.
+    """
     select = Selection(config.demonstrations, config.horizon)
     task = make_task(
         config.env,
@@ -53,9 +63,13 @@ def prepare(config: TrainConfig, threads: int | None = None) -> Setting:
     solver = SOLVERS[config.solver](config.sac, task.spec, absorbing, omega)
     game = Girl(config.girl, config.seed, cost, solver, config.future)
     expert = Expert.of(trajectories, ActionScaling(task.spec), cost.needs_next)
-    return Setting(
-        config, demos, task, game, expert, Reference(demos.trajectories, demos.standardiser)
-    )
+    first = game.init(expert).cost
+    if cost_from is None and config.frozen_cost is not None:
+        cost_from = Path(config.frozen_cost)
+    if cost_from is not None:
+        first = load_cost(cost_from, cost, first)
+    reference = Reference(demos.trajectories, demos.standardiser)
+    return Setting(config, demos, task, game, expert, reference, first)
 
 
 def make_cost(config: TrainConfig, spec: Spec) -> Cost:
@@ -112,6 +126,4 @@ def remarks(setting: Setting) -> list[str]:
     cost = setting.game.cost
     if not isinstance(cost, LinearCost):
         return []
-    return cost.basis.remarks(
-        setting.game.init(setting.expert).cost.features, setting.expert.points()
-    )
+    return cost.basis.remarks(setting.cost.features, setting.expert.points())

@@ -18,7 +18,7 @@ from etairl.demos import Selection
 from etairl.evaluation.explanation import FeatureGap, feature_gaps, weighted_means
 from etairl.evaluation.matching import MEASURES, Distance, Reference, normalised_cost
 from etairl.experiments.imitation import begin, run
-from etairl.experiments.preparation import Setting, fitting_demos, load_cost, prepare
+from etairl.experiments.preparation import Setting, fitting_demos, prepare
 from etairl.experiments.settings import TrainConfig, read_config
 from etairl.rollouts import UniformPolicy, collect
 from etairl.runs import RunDirectory, load_tree
@@ -59,15 +59,15 @@ class Result:
         if not RunDirectory(path).finished:
             raise InputError(f"{path} is not finished yet; go on with it: etairl resume {path}")
         self.metrics: dict[str, Any] = json.loads((path / "result.json").read_text())
-        self._setting = prepare(self.config)
-        state, _, _ = begin(_shapes_only(self._setting))
+        self._setting = prepare(self.config, cost_from=path)
+        state, _, _ = begin(_without_cloning(self._setting))
         name = "policy" if which == "final" else "best-policy"
         actor, normaliser = load_tree(
             path / f"{name}.safetensors", (state.solver.actor, state.solver.normaliser)
         )
         solver = state.solver._replace(actor=actor, normaliser=normaliser)
         self._policy = self._setting.game.solver.policy(solver)
-        self._cost = load_cost(path, self._setting.game.cost, state.cost)
+        self._cost = self._setting.cost
 
     @property
     def demonstrations(self) -> Trajectories:
@@ -175,11 +175,9 @@ class Result:
         return np.asarray(cost.features(self._cost, *map(jnp.asarray, columns)), np.float64)
 
 
-def _shapes_only(setting: Setting) -> Setting:
-    """Shapes are all that is needed: no cloning, and no other run, before loading weights."""
-    plain = replace(
-        setting.config, warm_start=False, anchor=False, omega="entropy", frozen_cost=None
-    )
+def _without_cloning(setting: Setting) -> Setting:
+    """Shapes are all that is needed: no cloning before loading weights."""
+    plain = replace(setting.config, warm_start=False, anchor=False, omega="entropy")
     return setting._replace(config=plain)
 
 
