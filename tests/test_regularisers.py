@@ -7,7 +7,13 @@ import pytest
 from scipy.optimize import minimize
 
 from etairl.penalties import GAN, Ball, Simplex
-from etairl.regularisers import Entropy, KullbackLeibler, Tsallis, Unregularised
+from etairl.regularisers import (
+    Entropy,
+    KullbackLeibler,
+    Tsallis,
+    Unregularised,
+    parse_regulariser,
+)
 from etairl.simplex import project_simplex
 from etairl.types import InputError
 
@@ -16,6 +22,8 @@ ALL = {
     "none": Unregularised(),
     "entropy": Entropy(0.7),
     "tsallis": Tsallis(0.7),
+    "tsallis 1.5": Tsallis(0.7, 1.5),
+    "tsallis 3": Tsallis(0.7, 3.0),
     "kl": KullbackLeibler(0.7, REFERENCE),
 }
 
@@ -62,6 +70,82 @@ def test_jax_computes_the_same(regulariser):
     )
     gradients = jax.jit(regulariser.gradient)(jnp.asarray(policy))
     assert bool(jnp.isfinite(gradients).all())
+
+
+@pytest.mark.parametrize("regulariser", ALL.values(), ids=ALL)
+def test_the_mean_of_the_drawn_form_is_the_regulariser(regulariser):
+    """What a solver adds up over its actions is minus Omega of the tabular code."""
+    policy = np.array([0.2, 0.3, 0.5])
+    logs = np.log(policy) - (np.log(REFERENCE) if regulariser is ALL["kl"] else 0.0)
+    mean = (policy * regulariser.drawn(logs)).sum()
+    assert -mean == pytest.approx(float(regulariser.value(policy)), abs=1e-15)
+
+
+def test_tsallis_near_1_is_the_entropy():
+    q, policy = np.array([0.3, -0.2, 1.0]), np.array([0.2, 0.3, 0.5])
+    near = Tsallis(0.7, 1.0001)
+    assert float(near.value(policy)) == pytest.approx(float(Entropy(0.7).value(policy)), abs=2e-4)
+    assert near.argmin(q) == pytest.approx(Entropy(0.7).argmin(q), abs=1e-3)
+
+
+def test_tsallis_of_a_density_stays_finite():
+    assert np.isfinite(Tsallis(1.0, 3.0).drawn(np.array([-1e4, 1e4]))).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("entropy", Entropy()),
+        ("kl", Entropy()),
+        ("none", Unregularised()),
+        ("tsallis", Tsallis()),
+        ("tsallis:1.5", Tsallis(q=1.5)),
+    ],
+)
+def test_regularisers_by_name(text, found):
+    assert parse_regulariser(text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("tsalis:2", "unknown regulariser 'tsalis:2'; choose entropy"),
+        ("tsallis:two", "'two' is no number"),
+        ("tsallis:1", "tsallis needs q > 1, got 1; the limit at 1 is the entropy"),
+        ("entropy:2", "unknown regulariser"),
+    ],
+)
+def test_unknown_regularisers(text, message):
+    with pytest.raises(InputError, match=message):
+        parse_regulariser(text)
+
+
+def test_ascent_stays_in_the_set_and_finds_the_maximum():
+    """Errata (h): plain projected ascent is there in < 60 steps; MW grows by e^(rate gap)."""
+    delta = np.array([0.3, -0.1, 0.2])
+    w = np.array([-0.3, 0.4, 0.0])
+    for _ in range(60):
+        w = Ball().ascend(w, delta, 2.0)
+    assert w == pytest.approx(delta / np.linalg.norm(delta), abs=1e-6)
+    p = Simplex().ascend(np.array([0.2, 0.3, 0.5]), delta, 2.0)
+    grown = np.array([0.2, 0.3, 0.5]) * np.exp(2.0 * delta)
+    assert p == pytest.approx(grown / grown.sum(), abs=1e-15)
+    assert Simplex().ascend(np.array([0.0, 1.0]), np.array([1e6, 0.0]), 1.0).tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("allowed", "inside", "outside", "message"),
+    [
+        (Ball(), [0.6, 0.8], [1.2, 1.6], "norm of the weights is 2, .* ball of radius 1"),
+        (Simplex(), [0.25, 0.75], [0.5, 0.7], "sum to 1.2"),
+        (Simplex(), [1.0, 0.0], [1.2, -0.2], "smallest is -0.2"),
+        (Ball(), [0.0, 0.0], [np.nan, 0.0], "norm of the weights is nan"),
+    ],
+)
+def test_weights_outside_their_set_are_refused(allowed, inside, outside, message):
+    allowed.check(np.array(inside))
+    with pytest.raises(InputError, match=message):
+        allowed.check(np.array(outside))
 
 
 def test_bad_actions_get_nothing_from_tsallis_and_something_from_entropy():

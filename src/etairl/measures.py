@@ -71,7 +71,7 @@ class FutureSampler:
         """The law of the time index $n$ in an episode of `horizon` steps."""
         check_horizon(horizon)
         if self.method == "exact":
-            weights = _time_weights(self.eta, self.gamma_irl, horizon)
+            weights = time_weights(self.eta, self.gamma_irl, horizon)
             return weights / weights.sum()
         return _two_stage_law(self.eta, self.gamma_irl, horizon)
 
@@ -185,7 +185,7 @@ class _Plan:
         equal = bool(lengths.min() == longest)
         weighted = None
         if sampler.choice == "by_weight" and not equal:
-            weights = np.cumsum(_time_weights(sampler.eta, sampler.gamma_irl, longest))
+            weights = np.cumsum(time_weights(sampler.eta, sampler.gamma_irl, longest))
             weighted = Alias(weights[lengths - 1])
         elif (lengths <= first_lag).any():
             weighted = Alias((lengths > first_lag).astype(np.float64))
@@ -222,7 +222,7 @@ class _Plan:
             return None
         lengths = self.lengths.astype(np.int64)
         time = ragged_rows(np.zeros_like(lengths), lengths)
-        weights = _time_weights(eta, gamma, self.longest)
+        weights = time_weights(eta, gamma, self.longest)
         episodes = np.cumsum(weights)[lengths - 1]
         if self.sampler.method == "exact":
             law = weights[time] / np.repeat(np.maximum(episodes, 1e-300), lengths)
@@ -296,7 +296,7 @@ def _first_lag(eta: Eta, longest: int) -> int:
     return int(np.argmax(possible))
 
 
-def _time_weights(eta: Eta, gamma: float, horizon: int) -> Law:
+def time_weights(eta: Eta, gamma: float, horizon: int) -> Law:
     """$w_n$ up to a factor, which keeps the weights of a far-looking eta from underflowing."""
     _first_lag(eta, horizon)
     log_pmf = eta.log_pmf(horizon)
@@ -323,7 +323,7 @@ def _law_of_index(sampler: FutureSampler, length: int) -> Alias:
 @lru_cache(maxsize=64)
 def _law_of_time(eta: Eta, gamma: float, longest: int) -> Inverse:
     with np.errstate(divide="ignore"):
-        return Inverse(np.log(_time_weights(eta, gamma, longest)))
+        return Inverse(np.log(time_weights(eta, gamma, longest)))
 
 
 @lru_cache(maxsize=64)

@@ -18,6 +18,7 @@ from etairl.types import InputError
 
 Weights = Float[Any, " feature"]
 Measure = Float[Any, "..."]
+_ROUNDING = 1e-3  # of sums of some hundred numbers in single precision
 
 
 @runtime_checkable
@@ -30,6 +31,14 @@ class WeightSet(Protocol):
 
     def project(self, weights: Weights) -> Weights:
         """The nearest point of the set."""
+        ...
+
+    def ascend(self, weights: Weights, difference: Weights, rate: float) -> Weights:
+        r"""A step from $w$ that makes $w\cdot\Delta$ larger and stays in the set."""
+        ...
+
+    def check(self, weights: Weights) -> None:
+        """Refuse weights outside the set, up to rounding in single precision."""
         ...
 
 
@@ -61,6 +70,19 @@ class Ball:
         norm = xp.sqrt(xp.sum(weights**2))
         return weights * xp.where(norm > self.radius, self.radius / xp.where(norm > 0, norm, 1), 1)
 
+    def ascend(self, weights: Weights, difference: Weights, rate: float) -> Weights:
+        r"""See `WeightSet`; projected ascent, the nearest point to $w+\text{rate}\,\Delta$."""
+        return self.project(weights + rate * difference)
+
+    def check(self, weights: Weights) -> None:
+        """See `WeightSet`."""
+        norm = math.sqrt(sum(float(w) ** 2 for w in weights))
+        if not norm <= self.radius * (1.0 + _ROUNDING):
+            raise InputError(
+                f"the norm of the weights is {norm:.4g}, but they must lie in the ball of radius "
+                f"{self.radius:g}"
+            )
+
 
 @dataclass(frozen=True)
 class Simplex:
@@ -83,6 +105,27 @@ class Simplex:
     def project(self, weights: Weights) -> Weights:
         """See `WeightSet`."""
         return project_simplex(weights)
+
+    def ascend(self, weights: Weights, difference: Weights, rate: float) -> Weights:
+        r"""See `WeightSet`; multiplicative weights, $w_i\propto w_i e^{\text{rate}\,\Delta_i}$.
+
+        A weight that is 0 stays 0.
+        """
+        xp = weights.__array_namespace__()
+        grown = weights * xp.exp(rate * (difference - xp.max(difference)))
+        total = xp.sum(grown)
+        # All of the weight can sit where the exponential underflows: then stay.
+        return xp.where(total > 0.0, grown / xp.where(total > 0.0, total, 1.0), weights)
+
+    def check(self, weights: Weights) -> None:
+        """See `WeightSet`."""
+        values = [float(w) for w in weights]
+        lowest, total = min(values), sum(values)
+        if not (lowest >= -_ROUNDING and abs(total - 1.0) <= _ROUNDING):
+            raise InputError(
+                f"the weights sum to {total:.4g} and the smallest is {lowest:.4g}, but they must "
+                "lie on the simplex: none below 0, sum 1"
+            )
 
 
 def surrogate_step(

@@ -7,6 +7,10 @@ $$\min_{\pi} \langle\pi, q\rangle - \Omega(\pi),$$
 whose value is `softmin(q)` and whose minimiser is `argmin(q)`. Section 2.3 of the paper has a hard
 argmin there, which is right for a constant $\Omega$ only (errata (m)). Everything works along the
 last axis and on the array API: NumPy and JAX share one definition.
+
+A solver with drawn actions needs $\Omega$ as a mean, $-\Omega(\pi) = \mathbb{E}_{a\sim\pi}[
+\varphi(\log\pi(a))]$: `drawn` is $\varphi$, exact when summed over all actions with their
+probabilities, and one draw of it is unbiased.
 """
 
 import math
@@ -42,6 +46,10 @@ class Regulariser(Protocol):
         r"""The $\pi$ that attains `softmin(q)`."""
         ...
 
+    def drawn(self, log_prob: Values) -> Values:
+        r"""$\varphi(\log\pi(a))$, whose mean over $a\sim\pi$ is $-\Omega(\pi)$."""
+        ...
+
 
 @dataclass(frozen=True)
 class Unregularised:
@@ -64,6 +72,10 @@ class Unregularised:
         xp = q.__array_namespace__()
         best = xp.argmin(q, axis=-1, keepdims=True)
         return xp.astype(xp.arange(q.shape[-1]) == best, q.dtype)
+
+    def drawn(self, log_prob: Values) -> Values:
+        """See `Regulariser`."""
+        return 0.0 * log_prob
 
 
 @dataclass(frozen=True)
@@ -96,28 +108,38 @@ class Entropy:
         """See `Regulariser`."""
         return _soft(q.__array_namespace__(), q, self.weight, 1.0)[1]
 
+    def drawn(self, log_prob: Values) -> Values:
+        r"""See `Regulariser`; $\alpha\log\pi(a)$."""
+        return self.weight * log_prob
+
 
 @dataclass(frozen=True)
 class Tsallis:
-    r"""$\Omega(\pi) = \frac{\alpha}{2}(1 - \sum_a\pi(a)^2)$: soft, yet bad actions get exactly 0.
+    r"""$\Omega(\pi) = \frac{\alpha}{q(q-1)}(1 - \sum_a\pi(a)^q)$: soft, yet bad actions get 0.
 
-    The minimiser is the projection of $-q/\alpha$ on the simplex (sparsemax).
+    The limit $q\to1$ is `Entropy`. For action values $x$ the minimiser is
+    $\pi(a) = [(q-1)(\lambda-x(a))/\alpha]_+^{1/(q-1)}$, with $\lambda$ such that it sums to 1; for
+    $q=2$ that is the projection of $-x/\alpha$ on the simplex (sparsemax).
     """
 
     weight: float = 1.0
     r"""$\alpha > 0$, in the units of the cost"""
+    q: float = 2.0
+    """> 1; the larger, the fewer actions stay possible"""
 
     def __post_init__(self):
         _check_weight("tsallis", self.weight)
+        if not (self.q > 1.0 and math.isfinite(self.q)):
+            raise InputError(f"tsallis needs q > 1, got {self.q:g}; the limit at 1 is the entropy")
 
     def value(self, policy: Rows) -> Values:
         """See `Regulariser`."""
-        squares = policy.__array_namespace__().sum(policy**2, axis=-1)
-        return 0.5 * self.weight * (1.0 - squares)
+        powers = policy.__array_namespace__().sum(policy**self.q, axis=-1)
+        return self.weight / (self.q * (self.q - 1.0)) * (1.0 - powers)
 
     def gradient(self, policy: Rows) -> Rows:
         """See `Regulariser`."""
-        return -self.weight * policy
+        return -self.weight / (self.q - 1.0) * policy ** (self.q - 1.0)
 
     def softmin(self, q: Rows) -> Values:
         """See `Regulariser`."""
@@ -126,7 +148,27 @@ class Tsallis:
 
     def argmin(self, q: Rows) -> Rows:
         """See `Regulariser`."""
-        return project_simplex(-q / self.weight)
+        if self.q == 2.0:
+            return project_simplex(-q / self.weight)
+        xp = q.__array_namespace__()
+        steep = (self.q - 1.0) * (xp.min(q, axis=-1, keepdims=True) - q) / self.weight
+        # In these units the multiplier lies in [0, 1]: at 1 the best action alone has all.
+        low = 0.0 * steep[..., :1]
+        high = low + 1.0
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            mass = xp.sum(xp.clip(steep + middle, 0.0, None) ** (1.0 / (self.q - 1.0)), axis=-1)
+            above = mass[..., None] > 1.0
+            low, high = xp.where(above, low, middle), xp.where(above, middle, high)
+        policy = xp.clip(steep + high, 0.0, None) ** (1.0 / (self.q - 1.0))
+        return policy / xp.sum(policy, axis=-1, keepdims=True)
+
+    def drawn(self, log_prob: Values) -> Values:
+        r"""See `Regulariser`; $\alpha\frac{\pi(a)^{q-1}-1}{q(q-1)}$, for densities, too."""
+        xp = log_prob.__array_namespace__()
+        # A density has no upper bound; beyond e^30 it is as good as infinite.
+        power = xp.exp(xp.clip((self.q - 1.0) * log_prob, None, 30.0))
+        return self.weight / (self.q * (self.q - 1.0)) * (power - 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +209,32 @@ class KullbackLeibler:
     def argmin(self, q: Rows) -> Rows:
         """See `Regulariser`."""
         return _soft(q.__array_namespace__(), q, self.weight, self.reference)[1]
+
+    def drawn(self, log_prob: Values) -> Values:
+        r"""See `Regulariser`; $\alpha\varphi$ of the log-*ratio* $\log\pi(a)-\log\pi_0(a)$."""
+        return self.weight * log_prob
+
+
+def parse_regulariser(text: str) -> Regulariser:
+    """`entropy`, `tsallis` or `tsallis:Q`, `kl`, `none`, with weight 1: a solver has its own.
+
+    A solver that keeps a reference policy hands over log-ratios instead of log-probabilities; `kl`
+    is then what `entropy` is without one.
+    """
+    name, _, rest = text.partition(":")
+    if name == "tsallis" and rest:
+        try:
+            return Tsallis(q=float(rest))
+        except ValueError as error:
+            why = error if isinstance(error, InputError) else f"{rest!r} is no number"
+            raise InputError(f"regulariser {text!r}: {why}") from None
+    known = {"entropy": Entropy(), "tsallis": Tsallis(), "kl": Entropy(), "none": Unregularised()}
+    if text not in known:
+        raise InputError(
+            f"unknown regulariser {text!r}; choose entropy, tsallis:Q (for instance tsallis:2), kl "
+            "or none"
+        )
+    return known[text]
 
 
 def _soft(xp: Any, q: Rows, weight: float, reference: Any) -> tuple[Values, Rows]:

@@ -113,14 +113,16 @@ class RunDirectory:
         """Claim the folder for a run; True if there is a checkpoint of it to go on from.
 
         A folder that holds a run with other settings is refused, but for those that `may_change`
-        as long as the run is not finished.
+        as long as the run is not finished, and for those that it was begun without.
         """
         wanted = json.loads(json.dumps(asdict(config)))
         file = self.path / "config.json"
         if file.is_file():
             found = json.loads(file.read_text())
             free = () if self.finished else may_change
-            differing = [k for k in wanted if found.get(k) != wanted[k] and k not in free]
+            differing = [
+                k for k in wanted if k in found and found[k] != wanted[k] and k not in free
+            ]
             if differing:
                 raise InputError(
                     f"{self.path} holds a run with other settings ({', '.join(differing)}); "

@@ -6,6 +6,7 @@ from jax.test_util import check_grads
 from scipy import stats
 
 from etairl.networks import MLP, HostMLP, Normaliser, both, twins
+from etairl.regularisers import Entropy, KullbackLeibler, Tsallis, Unregularised
 from etairl.solvers.heads import REFERENCE_STD, CategoricalHead, GaussianHead, make_head
 from etairl.solvers.sac import (
     SAC,
@@ -227,9 +228,9 @@ def test_divergence_of_discrete_policies_is_an_exact_sum(rng):
     critics = twins(jax.random.key(2), (3, 16, 4), "tanh")
     obs = jnp.asarray(rng.normal(size=(5, 3)), jnp.float32)
     p, q = (np.asarray(jax.nn.softmax(net(obs)), np.float64) for net in (actor, reference))
-    found = head.choose(jax.random.key(0), actor, critics, obs, reference).log_prob
+    found = head.choose(jax.random.key(0), actor, critics, obs, reference).penalty
     assert np.asarray(found) == pytest.approx((p * np.log(p / q)).sum(axis=1), rel=1e-4)
-    own = head.choose(jax.random.key(0), actor, critics, obs, actor).log_prob
+    own = head.choose(jax.random.key(0), actor, critics, obs, actor).penalty
     assert np.asarray(own) == pytest.approx(np.zeros(5), abs=1e-6)
 
 
@@ -245,3 +246,82 @@ def test_critics_alone_leave_the_actor_and_the_temperature(rng):
         old, new = (jax.tree.leaves(getattr(x, name)) for x in (before, state))
         assert all(np.array_equal(a, np.asarray(b)) for a, b in zip(old, new, strict=True))
     assert not np.array_equal(before.critics.weights[0], np.asarray(state.critics.weights[0]))
+
+
+OMEGAS = [Entropy(), Tsallis(), Tsallis(q=1.5), Unregularised()]
+
+
+@pytest.mark.parametrize("omega", OMEGAS, ids=str)
+def test_discrete_penalties_are_the_regularisers_of_the_tabular_code(omega, rng):
+    head = make_head(Spec(3, 1, discrete_actions=4))
+    actor = MLP.init(jax.random.key(0), (3, 16, 4), "tanh")
+    critics = twins(jax.random.key(2), (3, 16, 4), "tanh")
+    obs = jnp.asarray(rng.normal(size=(5, 3)), jnp.float32)
+    probs = np.asarray(jax.nn.softmax(actor(obs)), np.float64)
+    found = head.choose(jax.random.key(0), actor, critics, obs, None, omega).penalty
+    assert -np.asarray(found) == pytest.approx(np.asarray(omega.value(probs)), abs=1e-5)
+    other = MLP.init(jax.random.key(1), (3, 16, 4), "tanh")
+    reference = np.asarray(jax.nn.softmax(other(obs)), np.float64)
+    found = head.choose(jax.random.key(0), actor, critics, obs, other).penalty
+    kl = KullbackLeibler(1.0, reference / reference.sum(axis=1, keepdims=True))
+    assert -np.asarray(found) == pytest.approx(kl.value(probs), abs=1e-5)
+
+
+@pytest.mark.parametrize("omega", OMEGAS, ids=str)
+def test_continuous_penalties_are_unbiased(omega):
+    """Of a density on [-1, 1]: the mean of 200,000 draws against an integral, 4.5 errors."""
+    head = make_head(Spec(1, 1, (-1.0,), (1.0,)))
+    actor = MLP((jnp.zeros((1, 2)),), (jnp.array([0.3, 0.2]),), "tanh")
+    critics = twins(jax.random.key(2), (2, 4, 1), "tanh")
+    obs = jnp.zeros((200_000, 1))
+    drawn = head.choose(jax.random.key(0), actor, critics, obs, None, omega).penalty
+    drawn = np.asarray(drawn, np.float64)
+    grid = np.linspace(-0.9985, 0.9985, 200_001)
+    logs = head.log_prob(actor, jnp.zeros((len(grid), 1)), jnp.asarray(grid[:, None], jnp.float32))
+    logs = np.asarray(logs, np.float64)
+    mass = np.exp(logs)
+    assert np.trapezoid(mass, grid) == pytest.approx(1.0, abs=0.01)
+    expected = np.trapezoid(mass * np.asarray(omega.drawn(logs)), grid)
+    # The tails beyond the grid hold up to 1 % of the mass.
+    error = 4.5 * drawn.std() / np.sqrt(len(drawn)) + 0.03 * abs(expected)
+    assert drawn.mean() == pytest.approx(expected, abs=error)
+
+
+def test_log_probabilities_of_given_actions(rng):
+    """Those of the drawn ones, by another way; at a bound they are finite."""
+    head = GaussianHead(3, 2)
+    actor = MLP.init(jax.random.key(0), (3, 16, 4), "relu")
+    obs = jnp.asarray(rng.normal(size=(50, 3)), jnp.float32)
+    act, expected = head.sample(jax.random.key(1), actor, obs)
+    inside = (np.abs(np.asarray(act)) < 0.998).all(axis=1)
+    found = np.asarray(head.log_prob(actor, obs, act))
+    assert inside.sum() > 20
+    assert found[inside] == pytest.approx(np.asarray(expected)[inside], abs=5e-3)
+    assert np.isfinite(np.asarray(head.log_prob(actor, obs, jnp.ones((50, 2))))).all()
+    solver = SAC(SACConfig(hidden=(16,), normalise=True), SPEC)
+    state = solver.init(jax.random.key(0))
+    shaped = solver.log_prob(state, obs.reshape(5, 10, 3), act.reshape(5, 10, 2))
+    assert shaped.shape == (5, 10)
+    marked = SAC(SACConfig(hidden=(16,)), SPEC, absorbing=True)
+    gone = obs.at[:, -1].set(1.0)
+    assert not np.asarray(marked.log_prob(marked.init(jax.random.key(0)), gone, act)).any()
+
+
+def test_without_a_regulariser_the_policy_becomes_greedy(rng):
+    """A bandit of two actions with costs 0 and 1: entropy mixes them, none does not."""
+    spec = Spec(1, 1, discrete_actions=2)
+    act = rng.integers(2, size=(600, 64, 1)).astype(np.float32)
+    zero = np.zeros((600, 64, 1), np.float32)
+    ended = np.ones((600, 64), np.float32)
+    batches = Batch(obs=zero, act=act, cost=act[..., 0], next_obs=zero, terminated=ended)
+    chances = {}
+    for omega in (Entropy(), Tsallis(), Unregularised()):
+        config = SACConfig(hidden=(16,), temperature=1.0, actor_lr=1e-2, critic_lr=1e-2)
+        solver = SAC(config, spec, False, omega)
+        state, _ = solver.updates(solver.init(jax.random.key(0)), batches, jax.random.key(1))
+        logs = np.asarray(solver.head.log_prob(state.actor, jnp.zeros((1, 1)), jnp.zeros((1, 1))))
+        chances[type(omega).__name__] = float(np.exp(logs[0]))
+    q = np.array([0.0, 1.0])
+    assert chances["Entropy"] == pytest.approx(Entropy(1.0).argmin(q)[0], abs=0.02)
+    assert chances["Tsallis"] > 0.97  # exactly 1 in the limit: 1 - 1/2 (1 - 0)
+    assert chances["Unregularised"] > 0.97

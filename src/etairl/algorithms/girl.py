@@ -9,18 +9,18 @@ same numbers as an unbroken one.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from etairl.buffers import EpisodeBuffer, Episodes
-from etairl.costs.discriminator import Discriminator, DiscriminatorState, Points
-from etairl.costs.losses import CostInfo
+from etairl.costs.family import Cost, LogProbs, Points
 from etairl.measures import FutureSampler
 from etairl.rollouts import collect
-from etairl.solvers.sac import SAC, ActionScaling, Batch, SACInfo, SACState
+from etairl.solvers.sac import ActionScaling, Batch, SACInfo, SACState
+from etairl.solvers.solver import Solver
 from etairl.types import InputError, Task, Trajectories
 
 
@@ -79,7 +79,7 @@ class GirlConfig:
 class State(NamedTuple):
     """Everything that changes from cycle to cycle, but for what the buffer holds."""
 
-    cost: DiscriminatorState
+    cost: Any
     solver: SACState
     cycles: int
     transitions: int
@@ -91,8 +91,8 @@ class Cycle(NamedTuple):
     state: State
     rolled_out: Trajectories
     """episodes of this cycle, with actions in the units of the task"""
-    cost_info: CostInfo | None
-    """None in cycles without cost updates"""
+    cost_info: Any
+    """what the cost family has to say; None in cycles without cost updates"""
     solver_info: SACInfo
 
 
@@ -102,16 +102,15 @@ class Girl:
 
     config: GirlConfig
     seed: int
-    cost: Discriminator
-    solver: SAC
+    cost: Cost
+    solver: Solver
     sampler: FutureSampler
 
     def init(self, expert: "Expert") -> State:
         """Untrained players."""
         key_cost, key_solver = jax.random.split(jax.random.key(self.seed))
-        every = expert.episodes.rows(np.arange(expert.episodes.steps))
-        points = _points(expert.buffer, every, (len(every),))
-        return State(self.cost.init(key_cost, points), self.solver.init(key_solver), 0, 0)
+        cost = self.cost.init(key_cost, expert.points())
+        return State(cost, self.solver.init(key_solver), 0, 0)
 
     def make_buffer(self, task: Task) -> EpisodeBuffer:
         """Memory for the replay, and for the last cycles on which the run is judged."""
@@ -142,6 +141,11 @@ class Expert(NamedTuple):
                 raise InputError("a demonstration of one step has no next state to learn from")
             known = Episodes.of(known.starts, lengths)
         return Expert(buffer, known)
+
+    def points(self) -> Points:
+        """Every step of every demonstration, once."""
+        rows = self.episodes.rows(np.arange(self.episodes.steps))
+        return _points(self.buffer, rows, (len(rows),))
 
     def replay(self, seed: int, cycle: int, each: int, capacity: int) -> Episodes:
         """The expert's replay after `cycle`: `each` demonstrations were drawn in every cycle.
@@ -180,7 +184,11 @@ def girl(
         if cycle % config.cost_every == 0:
             own = _draw_own(game, rng, buffer)  # line 4
             theirs = _draw_expert(game, rng, expert, cycle)  # line 5
-            cost_state, cost_info = game.cost.updates(key_cost, cost_state, own, theirs)  # line 6
+            # Cost before policy: a cost that asks for log pi means the policy that acted.
+            log_probs = _log_probs(game, solver_state, own, theirs)
+            cost_state, cost_info = game.cost.updates(
+                key_cost, cost_state, own, theirs, log_probs
+            )  # line 6
         batches = _draw_transitions(config, rng, buffer)
         protect = cycle < config.critic_cycles
         solver_state, solver_info = game.solver.updates(
@@ -212,6 +220,12 @@ def _draw_expert(game: Girl, rng: np.random.Generator, expert: Expert, cycle: in
     shape = (config.cost_updates, config.cost_batch)
     steps = game.sampler.rows(rng, episodes.offsets, shape[0] * shape[1])
     return _points(expert.buffer, episodes.rows(steps), shape)
+
+
+def _log_probs(game: Girl, state: SACState, own: Points, theirs: Points) -> LogProbs | None:
+    if not game.cost.needs_policy:
+        return None
+    return LogProbs(*(game.solver.log_prob(state, side.obs, side.act) for side in (own, theirs)))
 
 
 def _points(buffer: EpisodeBuffer, rows: np.ndarray, shape: tuple[int, ...]) -> Points:

@@ -21,6 +21,7 @@ COMMANDS = {
     "resume": "go on where a run stopped, bit for bit",
     "evaluate": "how well does a run match its demonstrations?",
     "render": "a clip of the learner beside a demonstration",
+    "algorithms": "what can be trained: psi, Omega, eta, costs and solver of each",
     "eta": "show what a weighting does to the frames a discriminator sees",
     "demos": "demonstrations: ls, info, import, export",
     "expert": "train an expert on the true cost and record demonstrations",
@@ -107,7 +108,7 @@ def _held_interrupt() -> Iterator[None]:
 
 
 def _help() -> str:
-    rows = "\n".join(f"  {name:<8} {summary}" for name, summary in COMMANDS.items())
+    rows = "\n".join(f"  {name:<10} {summary}" for name, summary in COMMANDS.items())
     return (
         "usage: etairl COMMAND [options]\n\n"
         "Generalised inverse reinforcement learning: learn a policy and a cost from "

@@ -8,6 +8,7 @@ import tyro
 from rich.console import Console
 
 from etairl.cli.console import out, parse, print_json, table
+from etairl.evaluation.explanation import FeatureGap
 from etairl.evaluation.matching import Distance
 from etairl.experiments.result import Result, Verdict
 from etairl.types import InputError
@@ -45,6 +46,7 @@ def run(arguments: list[str]) -> int:
         print_json(verdicts)
         return 0
     print_verdicts(verdicts, result)
+    print_features(verdicts)
     return 0
 
 
@@ -75,6 +77,36 @@ def print_verdicts(verdicts: list[Verdict], result: Result) -> None:
         markup=False,
         soft_wrap=True,
     )
+
+
+def print_features(verdicts: list[Verdict], most: int = 10) -> None:
+    """The heaviest features of a linear cost, and where each behaviour stands in them."""
+    shown = {v.name: {g.name: g for g in v.features or ()} for v in verdicts}
+    heaviest = (verdicts[0].features or [])[:most]
+    if not heaviest:
+        return
+    rows = [
+        (
+            first.name,
+            f"{first.weight:+.3f}",
+            *(f"{g.gap:+.3f} ± {g.standard_error:.3f}" for g in _row(shown, first.name)),
+        )
+        for first in heaviest
+    ]
+    out().print("\nfeatures that explain the expert, by weight", markup=False)
+    table(("feature", "weight", *shown), rows)
+    count = len(verdicts[0].features or ())
+    out().print(
+        f"\n{len(heaviest)} of {count} features. Gaps from the demonstrations in units of their "
+        "spread, with standard errors over episodes. A weight above 0 makes more of the feature "
+        "cost more: the expert has less of it than the learner had.",
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def _row(shown: dict[str, dict[str, FeatureGap]], name: str) -> list[FeatureGap]:
+    return [gaps[name] for gaps in shown.values()]
 
 
 def _distance(d: Distance) -> str:

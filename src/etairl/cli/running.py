@@ -6,7 +6,8 @@ from typing import Any
 
 from etairl.cli.console import Meter, facts, out, patient_interrupt
 from etairl.evaluation.diagnostics import diagnose
-from etairl.experiments.imitation import prepare, run
+from etairl.experiments.imitation import run
+from etairl.experiments.preparation import prepare, remarks
 from etairl.experiments.settings import TrainConfig
 from etairl.runs import RunDirectory
 from etairl.types import InputError
@@ -24,8 +25,11 @@ def follow(
     directory.check_versions()
     rows: list[dict[str, Any]] = []
     said: set[str] = set()
-    what = f"{config.algorithm} on {config.env}"
+    frozen = "" if config.frozen_cost is None else "a fresh policy on the frozen cost of "
+    what = f"{frozen}{config.algorithm} on {config.env}"
     with Meter(what, config.girl.transitions) as meter, patient_interrupt() as stop:
+        for sentence in remarks(setting):
+            meter.say(sentence)
         reports = run(setting, directory, checkpoint_seconds)
         since, first = time.monotonic(), None
         try:
@@ -63,6 +67,9 @@ def _note(rows: list[dict[str, Any]], speed: float) -> str:
     if judged is not None:
         right = (judged["cost/accuracy_learner"] + judged["cost/accuracy_expert"]) / 2
         parts.append(f"D right {right:.2f}")
+    gap = next((r["cost/gap"] for r in reversed(rows) if "cost/gap" in r), None)
+    if gap is not None:
+        parts.append(f"gap {gap:.2f}")
     return ", ".join([*parts, f"{speed:,.0f} transitions/s"] if speed else parts)
 
 

@@ -1,15 +1,16 @@
 """`etairl train`: one run into a run directory."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 
+from etairl.algorithms.registry import ALGORITHMS
 from etairl.cli.console import parse
 from etairl.cli.running import follow
 from etairl.experiments.presets import preset
-from etairl.experiments.settings import TrainConfig
+from etairl.experiments.settings import TrainConfig, read_config
 from etairl.runs import RunDirectory
 from etairl.types import InputError
 
@@ -24,6 +25,9 @@ class Config:
     """where the settings below start from: default (begins with nothing), near-clone
     (stays near a clone of the expert), or a column of the paper's table: paper/hopper,
     paper/halfcheetah, paper/ant, paper/fetchreach, paper/navigation"""
+    cost: Annotated[Path | None, tyro.conf.arg(metavar="RUN")] = None
+    """a finished run: train a fresh policy on its learned cost, which stays as it is, and report
+    the true return. All settings below start from those of RUN, not from a preset"""
     train: tyro.conf.OmitSubcommandPrefixes[tyro.conf.OmitArgPrefixes[TrainConfig]] = field(
         default_factory=TrainConfig
     )
@@ -35,8 +39,14 @@ class Config:
 
 def run(arguments: list[str]) -> int:
     """The command."""
-    name = _chosen_preset(arguments)
-    default = Config(output=Path(), preset=name, train=preset(name))
+    run, name = _option(arguments, "cost"), _option(arguments, "preset")
+    if run is not None and name is not None:
+        raise InputError("--cost starts from the settings of its run: leave --preset out")
+    name = name or "default"
+    start = preset(name) if run is None else on_the_cost_of(Path(run))
+    if _option(arguments, "eta") is None:
+        start = with_its_own_eta(start, _option(arguments, "algorithm"))
+    default = Config(output=Path(), preset=name, train=start)
     object.__setattr__(default, "output", tyro.MISSING)  # the one thing without a default
     config = parse(Config, arguments, "train", default, pairs=True)
     directory = RunDirectory(config.output)
@@ -46,11 +56,31 @@ def run(arguments: list[str]) -> int:
     return follow(config.train, directory, config.checkpoint_seconds, config.threads)
 
 
-def _chosen_preset(arguments: list[str]) -> str:
-    """The preset decides the defaults of all other options, so it is read before them."""
+def on_the_cost_of(run: Path) -> TrainConfig:
+    """The settings of a finished run, to train a fresh policy on the cost that it learned."""
+    if not RunDirectory(run).finished:
+        raise InputError(f"{run} is no finished run, so it has no learned cost to train on")
+    found = read_config(run)
+    # A clone would start from the expert; the question is what the cost alone can teach.
+    omega = "entropy" if found.omega == "kl" else found.omega
+    return replace(
+        found, frozen_cost=str(run.resolve()), warm_start=False, anchor=False, omega=omega
+    )
+
+
+def with_its_own_eta(start: TrainConfig, algorithm: str | None) -> TrainConfig:
+    """Another algorithm brings its weighting, unless a preset names one that it can take."""
+    chosen = next((entry for entry in ALGORITHMS.values() if entry.name == algorithm), None)
+    if chosen is None or (chosen.any_eta and start.eta != start.choices.eta):
+        return start
+    return replace(start, algorithm=chosen.name, eta=None)
+
+
+def _option(arguments: list[str], name: str) -> str | None:
+    """An option that decides the defaults of all others, read before them."""
     for index, word in enumerate(arguments):
-        if word == "--preset" and index + 1 < len(arguments):
+        if word == f"--{name}" and index + 1 < len(arguments):
             return arguments[index + 1]
-        if word.startswith("--preset="):
-            return word.removeprefix("--preset=")
-    return "default"
+        if word.startswith(f"--{name}="):
+            return word.removeprefix(f"--{name}=")
+    return None

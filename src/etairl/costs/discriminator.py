@@ -5,6 +5,7 @@ $\max_D \mathbb{E}^\eta_\pi[\log D] + \mathbb{E}^\eta_E[\log(1 - D)]$ (errata (i
 below, trained on pairs drawn from $\mu^\eta$. MEGAN and GAIL differ in that draw alone.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, NamedTuple, cast, get_args
@@ -15,9 +16,11 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from etairl.costs.family import Inputs, LogProbs, Points, Rows, View, standard_units
 from etairl.costs.losses import (
     CostInfo,
     Loss,
+    Network,
     entropy_bonus,
     gan_loss,
     gradient_penalty,
@@ -32,8 +35,6 @@ from etairl.networks import MLP, Activation
 from etairl.types import InputError, Spec
 
 Form = Literal["log_d", "logit", "log_not_d"]
-Inputs = Literal["state_action", "state", "state_next_state"]
-Rows = Float[Array, " batch"]
 
 
 @dataclass(frozen=True)
@@ -84,18 +85,10 @@ class DiscriminatorConfig:
             raise InputError(f"lr_d must be > 0, got {self.lr_d}")
 
 
-class Points(NamedTuple):
-    """Transitions as a cost sees them; a leading axis counts updates in a scan."""
-
-    obs: Float[Array, "*updates batch obs"]
-    act: Float[Array, "*updates batch act"]
-    next_obs: Float[Array, "*updates batch obs"]
-
-
 class DiscriminatorState(NamedTuple):
     """What the next update needs, and what a cost needs to be evaluated."""
 
-    network: MLP
+    network: Any
     mean: Float[Array, " dims"]
     """of the demonstrations, per input column"""
     scale: Float[Array, " dims"]
@@ -111,64 +104,107 @@ class Discriminator:
     absorbing: bool = False
     """the last observation column marks an absorbing state, where actions mean nothing"""
 
+    @property
+    def needs_next(self) -> bool:
+        """See `Cost`."""
+        return self.config.inputs == "state_next_state"
+
+    @property
+    def needs_policy(self) -> bool:
+        """See `Cost`."""
+        return False
+
     def init(self, key: PRNGKeyArray, expert: Points) -> DiscriminatorState:
         """A fresh network; inputs are standardised with the statistics of the demonstrations."""
-        x = np.asarray(self._raw(expert.obs, expert.act, expert.next_obs), np.float64)
-        mean, spread = x.mean(axis=0), x.std(axis=0)
-        # A constant column keeps its own unit: a learner that leaves the constant stays visible.
-        constant = spread <= 1e-6 * np.maximum(1.0, np.abs(x).max(axis=0))
-        scale = np.where(constant, 1.0, spread)
+        x = np.asarray(self._view(*expert))
+        mean, scale = standard_units(x)
         sizes = (x.shape[1], *self.config.hidden_d, 1)
         network = MLP.init(key, sizes, self.config.activation_d)
-        optimiser = self._optimiser().init(cast(Any, network))
-        return DiscriminatorState(
-            network, jnp.asarray(mean, jnp.float32), jnp.asarray(scale, jnp.float32), optimiser
-        )
+        return DiscriminatorState(network, mean, scale, start_optimiser(self.config, network))
 
     def __call__(self, state: DiscriminatorState, obs: Array, act: Array, next_obs: Array) -> Rows:
         """The cost of each row."""
         network = state.network
         if self.config.spectral_norm:
             network = spectrally_normalised(network)
-        return cost_of_logits(self.config.form, logits(network, self._x(state, obs, act, next_obs)))
+        return cost_of_logits(
+            self.config.form, logits(network, self._x(state, Points(obs, act, next_obs)))
+        )
 
     @partial(jax.jit, static_argnums=0)
     def updates(
-        self, key: PRNGKeyArray, state: DiscriminatorState, own: Points, expert: Points
+        self,
+        key: PRNGKeyArray,
+        state: DiscriminatorState,
+        own: Points,
+        expert: Points,
+        log_probs: LogProbs | None = None,
     ) -> tuple[DiscriminatorState, CostInfo]:
         """Many updates in one compiled scan; info is averaged over them."""
-        loss = make_loss(self.config)
+        return adversarial_updates(self.config, key, state, own, expert, self._x)
 
-        def body(
-            carry: DiscriminatorState, step: tuple[Points, Points, PRNGKeyArray]
-        ) -> tuple[DiscriminatorState, CostInfo]:
-            own, expert, key = step
-            x, y = self._x(carry, *own), self._x(carry, *expert)
-            grads, info = jax.grad(loss, has_aux=True)(carry.network, key, x, y)
-            change, optimiser = self._optimiser().update(grads, carry.optimiser)
-            network = cast(MLP, optax.apply_updates(cast(Any, carry.network), change))
-            return carry._replace(network=network, optimiser=optimiser), info
+    def stored(self, state: DiscriminatorState) -> DiscriminatorState:
+        """See `Cost`."""
+        return state._replace(optimiser=())
 
-        keys = jax.random.split(key, len(own.obs))
-        state, infos = jax.lax.scan(body, state, (own, expert, keys))
-        return state, jax.tree.map(jnp.mean, infos)
+    def check(self, state: DiscriminatorState) -> None:
+        """See `Cost`; every network is one of this family, if its weights are numbers."""
+        check_finite(state)
 
-    def _x(self, state: DiscriminatorState, obs: Array, act: Array, next_obs: Array) -> Array:
-        return (self._raw(obs, act, next_obs) - state.mean) / state.scale
+    def portable(self) -> "Discriminator":
+        """See `Cost`."""
+        return self
 
-    def _raw(self, obs: Array, act: Array, next_obs: Array) -> Array:
-        if self.config.inputs == "state":
-            return obs
-        if self.config.inputs == "state_next_state":
-            return jnp.concatenate([obs, next_obs], axis=-1)
-        if self.spec.discrete_actions is not None:
-            act = jax.nn.one_hot(act[..., 0].astype(jnp.int32), self.spec.discrete_actions)
-        if self.absorbing:
-            act = act * (1.0 - obs[..., -1:])
-        return jnp.concatenate([obs, act], axis=-1)
+    @property
+    def _view(self) -> View:
+        return View(self.spec, self.config.inputs, self.absorbing)
 
-    def _optimiser(self) -> optax.GradientTransformation:
-        return optax.adam(self.config.lr_d)
+    def _x(self, state: DiscriminatorState, points: Points) -> Array:
+        return (self._view(*points) - state.mean) / state.scale
+
+
+def adversarial_updates(
+    config: DiscriminatorConfig,
+    key: PRNGKeyArray,
+    state: DiscriminatorState,
+    own: Any,
+    expert: Any,
+    inputs: Callable[[DiscriminatorState, Any], Array],
+) -> tuple[DiscriminatorState, CostInfo]:
+    """One Adam step on the GAN loss per leading row of `own` and `expert`; the mean of the infos.
+
+    `inputs(state, batch)` makes of a batch what the network takes.
+    """
+    loss = make_loss(config)
+
+    def body(
+        carry: DiscriminatorState, step: tuple[Any, Any, PRNGKeyArray]
+    ) -> tuple[DiscriminatorState, CostInfo]:
+        own, expert, key = step
+        x, y = inputs(carry, own), inputs(carry, expert)
+        grads, info = jax.grad(loss, has_aux=True)(carry.network, key, x, y)
+        change, optimiser = _optimiser(config).update(grads, carry.optimiser)
+        network = cast(Network, optax.apply_updates(cast(Any, carry.network), change))
+        return carry._replace(network=network, optimiser=optimiser), info
+
+    keys = jax.random.split(key, len(jax.tree.leaves(own)[0]))
+    state, infos = jax.lax.scan(body, state, (own, expert, keys))
+    return state, jax.tree.map(jnp.mean, infos)
+
+
+def start_optimiser(config: DiscriminatorConfig, network: Any) -> optax.OptState:
+    """Adam, before its first step."""
+    return _optimiser(config).init(network)
+
+
+def check_finite(state: Any) -> None:
+    """Refuse NaN and infinity."""
+    if not all(np.isfinite(np.asarray(leaf)).all() for leaf in jax.tree.leaves(state)):
+        raise InputError("the weights of the cost are not all finite numbers")
+
+
+def _optimiser(config: DiscriminatorConfig) -> optax.GradientTransformation:
+    return optax.adam(config.lr_d)
 
 
 def cost_of_logits(form: Form, h: Rows) -> Rows:

@@ -5,16 +5,16 @@ loss takes the network, a key and two batches of equal size; a wrapper takes a l
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from etairl.networks import MLP
-
 Scalar = Float[Array, ""]
 Points = Float[Array, "batch dims"]
+Network = Any
+"""a PyTree of weights that maps rows to one column, such as an `MLP`"""
 
 
 class CostInfo(NamedTuple):
@@ -30,16 +30,16 @@ class CostInfo(NamedTuple):
     """share of the expert's pairs with D < 1/2"""
 
 
-Loss = Callable[[MLP, PRNGKeyArray, Points, Points], tuple[Scalar, CostInfo]]
+Loss = Callable[[Network, PRNGKeyArray, Points, Points], tuple[Scalar, CostInfo]]
 
 
-def logits(network: MLP, x: Points) -> Float[Array, " batch"]:
+def logits(network: Network, x: Points) -> Float[Array, " batch"]:
     """$h$, one per row."""
     return network(x)[:, 0]
 
 
 def gan_loss(
-    network: MLP, key: PRNGKeyArray, own: Points, expert: Points
+    network: Network, key: PRNGKeyArray, own: Points, expert: Points
 ) -> tuple[Scalar, CostInfo]:
     r"""$\mathbb{E}_\pi[-\log D] + \mathbb{E}_E[-\log(1-D)]$, in log space (errata (i))."""
     h_own, h_expert = logits(network, own), logits(network, expert)
@@ -51,7 +51,7 @@ def label_smoothing(loss: Loss, amount: float) -> Loss:
     r"""Labels $1-\varepsilon$ and $\varepsilon$; the loss is linear in them, so two losses mix."""
 
     def smoothed(
-        network: MLP, key: PRNGKeyArray, own: Points, expert: Points
+        network: Network, key: PRNGKeyArray, own: Points, expert: Points
     ) -> tuple[Scalar, CostInfo]:
         right, info = loss(network, key, own, expert)
         wrong, _ = loss(network, key, expert, own)
@@ -65,7 +65,7 @@ def entropy_bonus(loss: Loss, weight: float) -> Loss:
     r"""Subtracts $\lambda\,\mathbb{E}[H(D)]$ over both sides: certainty has its price."""
 
     def wrapped(
-        network: MLP, key: PRNGKeyArray, own: Points, expert: Points
+        network: Network, key: PRNGKeyArray, own: Points, expert: Points
     ) -> tuple[Scalar, CostInfo]:
         value, info = loss(network, key, own, expert)
         h = logits(network, jnp.concatenate([own, expert]))
@@ -83,7 +83,7 @@ def gradient_penalty(loss: Loss, weight: float, target: float) -> Loss:
     """
 
     def wrapped(
-        network: MLP, key: PRNGKeyArray, own: Points, expert: Points
+        network: Network, key: PRNGKeyArray, own: Points, expert: Points
     ) -> tuple[Scalar, CostInfo]:
         key_loss, key_between = jax.random.split(key)
         value, info = loss(network, key_loss, own, expert)
@@ -102,10 +102,10 @@ def weight_decay(loss: Loss, weight: float) -> Loss:
     r"""Adds $\tfrac{\lambda}{2}\sum|W|^2$ over the weight matrices."""
 
     def wrapped(
-        network: MLP, key: PRNGKeyArray, own: Points, expert: Points
+        network: Network, key: PRNGKeyArray, own: Points, expert: Points
     ) -> tuple[Scalar, CostInfo]:
         value, info = loss(network, key, own, expert)
-        size = jnp.asarray([(w**2).sum() for w in network.weights]).sum()
+        size = jnp.asarray([(w**2).sum() for w in _matrices(network)]).sum()
         value = value + 0.5 * weight * size
         return value, info._replace(loss=value)
 
@@ -116,7 +116,7 @@ def input_noise(loss: Loss, scale: float) -> Loss:
     """Gaussian noise on both sides, in units of the demonstrations' spread."""
 
     def wrapped(
-        network: MLP, key: PRNGKeyArray, own: Points, expert: Points
+        network: Network, key: PRNGKeyArray, own: Points, expert: Points
     ) -> tuple[Scalar, CostInfo]:
         key_loss, key_own, key_expert = jax.random.split(key, 3)
         own = own + scale * jax.random.normal(key_own, own.shape)
@@ -130,21 +130,24 @@ def spectral_norm(loss: Loss) -> Loss:
     """The loss of the network with every weight matrix divided by its largest singular value."""
 
     def wrapped(
-        network: MLP, key: PRNGKeyArray, own: Points, expert: Points
+        network: Network, key: PRNGKeyArray, own: Points, expert: Points
     ) -> tuple[Scalar, CostInfo]:
         return loss(spectrally_normalised(network), key, own, expert)
 
     return wrapped
 
 
-def spectrally_normalised(network: MLP) -> MLP:
+def spectrally_normalised(network: Network) -> Network:
     r"""$W / \sigma_{\max}(W)$ in every layer: $h$ is then 1-Lipschitz in $x$.
 
     The top singular vector comes from 16 squarings of $W^\top W$, the power method $2^{16}$ times;
     it is taken as constant in the gradient, as usual.
     """
-    weights = tuple(w / _largest_singular_value(w) for w in network.weights)
-    return MLP(weights, network.biases, network.activation)
+    return jax.tree.map(lambda w: w / _largest_singular_value(w) if w.ndim == 2 else w, network)
+
+
+def _matrices(network: Network) -> list[Float[Array, "a b"]]:
+    return [leaf for leaf in jax.tree.leaves(network) if leaf.ndim == 2]
 
 
 def _largest_singular_value(weight: Float[Array, "a b"]) -> Scalar:

@@ -16,18 +16,17 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from etairl.algorithms.girl import Cycle, Expert, Girl, State, girl
+from etairl.algorithms.girl import Cycle, State, girl
 from etairl.buffers import EpisodeBuffer
-from etairl.costs.discriminator import Discriminator
-from etairl.demos import Demos, Selection, load_demos
 from etairl.evaluation.diagnostics import collapsed_share, diagnose
-from etairl.evaluation.matching import MEASURES, Reference
+from etairl.evaluation.matching import MEASURES
+from etairl.experiments.preparation import Setting
 from etairl.experiments.settings import TrainConfig
 from etairl.networks import MLP, Normaliser
 from etairl.runs import EventLog, RunDirectory, every_seconds, read_metrics, save_tree
 from etairl.solvers.cloning import CloningConfig, clone
-from etairl.solvers.sac import SAC, ActionScaling, SACState
-from etairl.tasks import make_task, with_absorbing, without_absorbing
+from etairl.solvers.sac import ActionScaling, SACState
+from etairl.tasks import without_absorbing
 from etairl.types import DivergedError, InputError, Task, Trajectories
 
 
@@ -39,20 +38,8 @@ class Best(NamedTuple):
 
     actor: MLP
     normaliser: Normaliser
-    network: MLP
     score: Float[Array, ""]
     cycle: Float[Array, ""]
-
-
-class Setting(NamedTuple):
-    """Everything a run needs that does not change."""
-
-    config: TrainConfig
-    demos: Demos
-    task: Task
-    game: Girl
-    expert: Expert
-    reference: Reference
 
 
 class Reached(NamedTuple):
@@ -73,63 +60,10 @@ class Report(NamedTuple):
     total: int
 
 
-def prepare(config: TrainConfig, threads: int | None = None) -> Setting:
-    """Load and check everything before anything is written."""
-    select = Selection(config.demonstrations, config.horizon)
-    task = make_task(
-        config.env,
-        config.girl.episodes,
-        horizon=config.horizon,
-        mode=config.mode,
-        seed=config.seed,
-        threads=threads,
-    )
-    demos = fitting_demos(config, task, select)
-    trajectories = demos.trajectories
-    absorbing = config.mode == "absorbing"
-    if absorbing:
-        trajectories = with_absorbing(trajectories, config.horizon)
-    cost = Discriminator(config.cost, task.spec, absorbing)
-    solver = SAC(config.sac, task.spec, absorbing)
-    game = Girl(config.girl, config.seed, cost, solver, config.future)
-    with_next = config.cost.inputs == "state_next_state"
-    expert = Expert.of(trajectories, ActionScaling(task.spec), with_next)
-    return Setting(
-        config, demos, task, game, expert, Reference(demos.trajectories, demos.standardiser)
-    )
-
-
-def fitting_demos(config: TrainConfig, task: Task, select: Selection | None) -> Demos:
-    """Demonstrations in the action bounds of the task; refused where they belong to another."""
-    demos = load_demos(config.demos, select=select)
-    spec = task.spec
-    world = spec.obs_dim - (config.mode == "absorbing")
-    for name, found, wanted in (
-        ("observations", demos.spec.obs_dim, world),
-        ("actions", demos.spec.act_dim, spec.act_dim),
-    ):
-        if found != wanted:
-            raise InputError(
-                f"{config.demos}: {name} have {found} columns, but {config.env} has {wanted}; "
-                "are these demonstrations of this environment?"
-            )
-    if (spec.discrete_actions is None) != (demos.spec.discrete_actions is None) and (
-        spec.discrete_actions is None or demos.trajectories.actions.dtype.kind == "f"
-    ):
-        whole = np.array_equal(demos.trajectories.actions, np.floor(demos.trajectories.actions))
-        if spec.discrete_actions is None or not whole:
-            kinds = {True: "continuous", False: "discrete"}
-            raise InputError(
-                f"{config.demos}: actions are {kinds[demos.spec.discrete_actions is None]}, but "
-                f"those of {config.env} are {kinds[spec.discrete_actions is None]}"
-            )
-    return Demos(demos.trajectories, replace(spec, obs_dim=world), demos.name)
-
-
 def begin(setting: Setting) -> tuple[State, Best, EpisodeBuffer]:
     """Untrained players, or an actor that clones the expert, to start from or to stay close to."""
     config = setting.config
-    state = setting.game.init(setting.expert)
+    state = setting.game.init(setting.expert)._replace(cost=setting.cost)
     if config.warm_start or config.anchor:
         cloned = _cloned_actor(setting)
         solver = state.solver
@@ -232,9 +166,9 @@ def _at_bounds(task: Task, played: Trajectories) -> float:
 
 def _keep(state: State, score: float, cycle: int) -> Best:
     # Copies: the updates that follow give up the memory of this state.
-    parts = (state.solver.actor, state.solver.normaliser, state.cost.network)
-    actor, normaliser, network = jax.tree.map(jnp.copy, parts)
-    return Best(actor, normaliser, network, jnp.float32(score), jnp.float32(cycle))
+    parts = (state.solver.actor, state.solver.normaliser)
+    actor, normaliser = jax.tree.map(jnp.copy, parts)
+    return Best(actor, normaliser, jnp.float32(score), jnp.float32(cycle))
 
 
 def _check_finite(state: State, row: dict[str, Any]) -> None:
@@ -324,7 +258,7 @@ def _finish(
     """Weights, and the verdict on the last cycles: the paper's remaining replay buffer."""
     config = setting.config
     save_policy(directory.path / "policy.safetensors", state.solver)
-    save_tree(directory.path / "cost.safetensors", state.cost._replace(optimiser=()))
+    save_tree(directory.path / "cost.safetensors", setting.game.cost.stored(state.cost))
     save_tree(directory.path / "best-policy.safetensors", (best.actor, best.normaliser))
     last = rows[-config.girl.remaining_cycles :]
     remaining = buffer.trajectories(buffer.newest(cycles=len(last)))

@@ -12,9 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Num
 
+from etairl.costs.frozen import Frozen
+from etairl.costs.linear import LinearCost
 from etairl.demos import Selection
+from etairl.evaluation.explanation import FeatureGap, feature_gaps, weighted_means
 from etairl.evaluation.matching import MEASURES, Distance, Reference, normalised_cost
-from etairl.experiments.imitation import Setting, begin, fitting_demos, prepare, run
+from etairl.experiments.imitation import begin, run
+from etairl.experiments.preparation import Setting, fitting_demos, prepare
 from etairl.experiments.settings import TrainConfig, read_config
 from etairl.rollouts import UniformPolicy, collect
 from etairl.runs import RunDirectory, load_tree
@@ -42,6 +46,8 @@ class Verdict:
     mmd2_mu: Distance
     mmd2_rho_raw: Distance
     mmd2_mu_raw: Distance
+    features: list[FeatureGap] | None
+    """of a cost that is linear in features: each of them, the heaviest first"""
 
 
 class Result:
@@ -53,7 +59,7 @@ class Result:
         if not RunDirectory(path).finished:
             raise InputError(f"{path} is not finished yet; go on with it: etairl resume {path}")
         self.metrics: dict[str, Any] = json.loads((path / "result.json").read_text())
-        self._setting = prepare(self.config)
+        self._setting = prepare(self.config, cost_from=path)
         state, _, _ = begin(_without_cloning(self._setting))
         name = "policy" if which == "final" else "best-policy"
         actor, normaliser = load_tree(
@@ -61,7 +67,7 @@ class Result:
         )
         solver = state.solver._replace(actor=actor, normaliser=normaliser)
         self._policy = self._setting.game.solver.policy(solver)
-        self._cost = load_tree(path / "cost.safetensors", state.cost._replace(optimiser=()))
+        self._cost = self._setting.cost
 
     @property
     def demonstrations(self) -> Trajectories:
@@ -80,13 +86,14 @@ class Result:
         actions: Num[np.ndarray, "batch act"],
         next_observations: Float[np.ndarray, "batch obs"] | None = None,
     ) -> Float[np.ndarray, " batch"]:
-        """The learned cost: low where the expert would be."""
+        """The learned cost: low where the expert would be; of airl, without the shaping."""
         following = observations if next_observations is None else next_observations
-        if next_observations is None and self.config.cost.inputs == "state_next_state":
+        cost = self._setting.game.cost.portable()
+        if next_observations is None and cost.needs_next:
             raise InputError("this cost is one of states and next states; give both")
         scaled = ActionScaling(self._setting.task.spec).to_solver(actions)
         columns = (self._marked(observations), scaled, self._marked(following))
-        return np.asarray(self._setting.game.cost(self._cost, *map(jnp.asarray, columns)))
+        return np.asarray(cost(self._cost, *map(jnp.asarray, columns)))
 
     def _marked(self, observations: np.ndarray) -> np.ndarray:
         x = observations.astype(np.float32)
@@ -137,13 +144,41 @@ class Result:
         verdicts = []
         for name, trajectories in played.items():
             say(f"comparing with the demonstrations: {name}")
-            verdicts.append(_verdict(rng, name, trajectories, reference, float(random.mean())))
+            gaps = self.gaps(trajectories)
+            verdicts.append(
+                _verdict(rng, name, trajectories, reference, float(random.mean()), gaps)
+            )
         return verdicts
+
+    def gaps(self, behaviour: Trajectories) -> list[FeatureGap] | None:
+        """How far a behaviour is from the demonstrations in each feature; None without features.
+
+        Means are taken with the weights of the run's eta; the heaviest features come first.
+        """
+        cost = self._setting.game.cost
+        cost = cost.cost if isinstance(cost, Frozen) else cost
+        if not isinstance(cost, LinearCost):
+            return None
+        sides = (
+            weighted_means(self._features(cost, side), side, self.config.future)
+            for side in (behaviour, self.demonstrations)
+        )
+        names, weights = cost.names(self._cost), np.asarray(self._cost.weights, np.float64)
+        return feature_gaps(names, weights, *sides)
+
+    def _features(self, cost: LinearCost, t: Trajectories) -> np.ndarray:
+        following = np.roll(t.observations, -1, axis=0)
+        last, final = t.last_rows, t.final_observations
+        following[last] = t.observations[last] if final is None else final
+        scaled = ActionScaling(self._setting.task.spec).to_solver(t.actions)
+        columns = (self._marked(t.observations), scaled, self._marked(following))
+        return np.asarray(cost.features(self._cost, *map(jnp.asarray, columns)), np.float64)
 
 
 def _without_cloning(setting: Setting) -> Setting:
     """Shapes are all that is needed: no cloning before loading weights."""
-    return setting._replace(config=replace(setting.config, warm_start=False, anchor=False))
+    plain = replace(setting.config, warm_start=False, anchor=False, omega="entropy")
+    return setting._replace(config=plain)
 
 
 def train(
@@ -223,6 +258,7 @@ def _verdict(
     played: Trajectories,
     reference: Reference,
     random: float,
+    features: list[FeatureGap] | None,
 ) -> Verdict:
     returns, expert = played.returns, reference.trajectories.returns
     distances = {
@@ -242,5 +278,6 @@ def _verdict(
         return_std=float(returns.std()) if returns is not None else float("nan"),
         length=float(played.lengths.mean()),
         normalised_cost=cost,
+        features=features,
         **distances,
     )

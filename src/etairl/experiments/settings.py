@@ -2,20 +2,24 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast, get_args
+from typing import Any, TypeVar, cast, get_args
 
 from etairl.algorithms.expert import ExpertConfig
 from etairl.algorithms.girl import GirlConfig
+from etairl.algorithms.registry import ALGORITHMS, Algorithm, AlgorithmName, SolverName
 from etairl.costs.discriminator import DiscriminatorConfig
-from etairl.eta import Dirac, parse_eta
+from etairl.costs.linear import LinearConfig
+from etairl.eta import parse_eta
 from etairl.measures import Choice, FutureSampler, Method
+from etairl.regularisers import parse_regulariser
 from etairl.solvers.sac import SACConfig
 from etairl.types import HorizonMode, InputError
 
 Config = TypeVar("Config")
-Algorithm = Literal["megan", "gail"]
+_NEWER = ("omega", "solver", "frozen_cost", "linear")
+"""settings that runs of version 0.1 do not have; they ran with what are the defaults today"""
 
 
 @dataclass(frozen=True)
@@ -28,11 +32,20 @@ class TrainConfig:
     """demonstrations: a name from `etairl demos ls`, a .npz file, or minari:DATASET"""
     demonstrations: int | None = 10
     """use only the first N of them; None for all"""
-    algorithm: Algorithm = "megan"
-    """megan: a GAN cost on pairs drawn with eta; gail: megan with eta dirac:0"""
+    algorithm: AlgorithmName = "megan"
+    """megan: a GAN cost on pairs drawn with eta; gail: megan with eta dirac:0; emma, wiem: costs
+    linear in features; airl: a state-only cost with shaping. See `etairl algorithms`"""
     eta: str | None = None
-    """weighting of the future, for instance geometric:0.99 (the default of megan), poisson:25,
-    uniform; gail has none but dirac:0"""
+    """weighting of the future, for instance geometric:0.99 (the default of megan, emma, wiem),
+    poisson:25, uniform; airl begins with dirac:0, and gail has no other"""
+    omega: str = "entropy"
+    """regulariser of the policy: entropy, tsallis:Q, kl (to a clone of the expert, as --anchor),
+    none"""
+    solver: SolverName = "sac"
+    """the policy player"""
+    frozen_cost: str | None = None
+    """a finished run whose cost is paid and never changed; `--cost RUN` also starts from its
+    settings"""
     sampler: Method = "exact"
     """how time indices are drawn: two_stage as in the paper, exact for the weights of mu"""
     choice: Choice = "by_weight"
@@ -56,12 +69,17 @@ class TrainConfig:
     """stop when MMD² of mu has not improved for so many measurements; None to go on"""
     girl: GirlConfig = field(default_factory=GirlConfig)
     cost: DiscriminatorConfig = field(default_factory=DiscriminatorConfig)
+    linear: LinearConfig = field(default_factory=LinearConfig)
     sac: SACConfig = field(
         default_factory=lambda: SACConfig(hidden=(64, 64, 64), first_temperature=0.1)
     )
 
     def __post_init__(self):
-        for name, allowed in (("algorithm", Algorithm), ("mode", HorizonMode)):
+        for name, allowed in (
+            ("algorithm", AlgorithmName),
+            ("solver", SolverName),
+            ("mode", HorizonMode),
+        ):
             if getattr(self, name) not in get_args(allowed):
                 known, found = ", ".join(get_args(allowed)), getattr(self, name)
                 raise InputError(f"{name} must be one of {known}, got {found!r}")
@@ -75,10 +93,32 @@ class TrainConfig:
             raise InputError("episodes must be at least 2, to compare them with demonstrations")
         if self.sac.normalise and (self.warm_start or self.anchor):
             raise InputError("a cloned actor takes plain observations: leave out --normalise")
-        own = "dirac:0" if self.algorithm == "gail" else "geometric:0.99"
-        object.__setattr__(self, "eta", str(parse_eta(self.eta or own)))
-        if self.algorithm == "gail" and self.future.eta != Dirac(0):
-            raise InputError(f"gail is megan with eta dirac:0; for {self.eta} take megan")
+        self._settle("eta", str(parse_eta(self.eta or self.choices.eta)))
+        self._settle_omega()
+        assert self.eta is not None
+        omega = "kl" if self.anchor else self.omega
+        self.choices.check(str(self.future.eta), omega, self.sac.temperature)
+        if self.choices.temperature is not None:
+            self._settle("sac", replace(self.sac, temperature=self.choices.temperature))
+
+    def _settle_omega(self) -> None:
+        parse_regulariser(self.omega)
+        if self.anchor and self.omega not in ("entropy", "kl"):
+            raise InputError(f"--anchor is the regulariser kl; it does not go with {self.omega}")
+        if self.omega == "kl":
+            self._settle("anchor", True)
+        elif self.omega != "entropy" and self.sac.temperature is None:
+            # The target of an adaptive temperature is one of entropy or divergence.
+            fixed = replace(self.sac, temperature=self.sac.first_temperature)
+            self._settle("sac", fixed)
+
+    def _settle(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    @property
+    def choices(self) -> Algorithm:
+        """What the algorithm stands for."""
+        return ALGORITHMS[self.algorithm]
 
     @property
     def future(self) -> FutureSampler:
@@ -88,7 +128,10 @@ class TrainConfig:
 
 
 def read_config(path: Path) -> TrainConfig:
-    """Settings as a run directory keeps them; unknown or missing names are refused."""
+    """Settings as a run directory keeps them; unknown or missing names are refused.
+
+    Names that came after version 0.1 may be missing.
+    """
     try:
         found = json.loads((path / "config.json").read_text())
     except (OSError, ValueError) as error:
@@ -101,6 +144,8 @@ def read_config(path: Path) -> TrainConfig:
         )
     try:
         parts = {"girl": GirlConfig, "cost": DiscriminatorConfig, "sac": SACConfig}
+        if "linear" in found:
+            parts["linear"] = LinearConfig
         return _build(TrainConfig, found | {k: _build(kind, found[k]) for k, kind in parts.items()})
     except (TypeError, KeyError) as error:
         raise InputError(
@@ -115,7 +160,8 @@ def expert_config(found: dict[str, Any]) -> ExpertConfig:
 
 
 def _build(kind: Callable[..., Config], found: dict[str, Any]) -> Config:
-    odd = set(found) ^ {f.name for f in fields(cast(Any, kind))}
+    known = {f.name for f in fields(cast(Any, kind))}
+    odd = (set(found) - known) | (known - set(found) - set(_NEWER))
     if odd:
         raise KeyError(f"unknown or missing: {', '.join(sorted(odd))}")
     values = {k: tuple(v) if isinstance(v, list) else v for k, v in found.items()}

@@ -1,8 +1,8 @@
 r"""How an actor turns network outputs into actions, and critics into values.
 
 A head is all that differs between continuous and discrete soft actor-critic. Both give, per row:
-$Q_i(s, a)$; and for the policy's own actions $\mathbb{E}\min_i Q_i(s, a)$ and
-$\mathbb{E}\log\pi(a \mid s)$, by one drawn action or by the sum over all of them.
+$Q_i(s, a)$; and for the policy's own actions $\mathbb{E}\min_i Q_i(s, a)$ and $-\Omega(\pi)$, for
+entropy $\mathbb{E}\log\pi(a \mid s)$, by one drawn action or by the sum over all of them.
 """
 
 from dataclasses import dataclass
@@ -14,11 +14,14 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from etairl.networks import MLP, HostMLP, both
+from etairl.regularisers import Entropy, Regulariser
 from etairl.types import Spec
 
 LOG_STD_MIN, LOG_STD_MAX = -5.0, 2.0
 REFERENCE_STD = 0.03
 """spread of a cloned policy before squashing: demonstrators are nearly deterministic"""
+_INSIDE = 1.0 - 1e-3
+"""actions at a bound have no density; they count as this far out"""
 
 
 class Choice(NamedTuple):
@@ -26,8 +29,9 @@ class Choice(NamedTuple):
 
     q: Float[Array, " batch"]
     """smaller of the two critics, averaged over the policy's actions"""
-    log_prob: Float[Array, " batch"]
-    r"""$\log\pi(a \mid s)$, or with a reference $\log\pi - \log\pi_{ref}$, averaged over them"""
+    penalty: Float[Array, " batch"]
+    r"""$-\Omega(\pi)$ with weight 1: for entropy $\log\pi(a \mid s)$ averaged over them, or with a
+    reference $\log\pi - \log\pi_{ref}$"""
 
 
 @runtime_checkable
@@ -66,9 +70,16 @@ class Head(Protocol):
         actor: MLP,
         critics: MLP,
         obs: Float[Array, "batch obs"],
-        reference: MLP | None,
+        reference: MLP | None = None,
+        omega: Regulariser = Entropy(),
     ) -> Choice:
         """The policy's own actions and what the critics think of them."""
+        ...
+
+    def log_prob(
+        self, actor: MLP, obs: Float[Array, "batch obs"], act: Float[Array, "batch act"]
+    ) -> Float[Array, " batch"]:
+        r"""$\log\pi(a \mid s)$ of given actions."""
         ...
 
     def cloning_loss(
@@ -116,11 +127,25 @@ class GaussianHead:
         return both(critics, jnp.concatenate([obs, act], axis=-1))[..., 0]
 
     def choose(
-        self, key: PRNGKeyArray, actor: MLP, critics: MLP, obs: Array, reference: MLP | None = None
+        self,
+        key: PRNGKeyArray,
+        actor: MLP,
+        critics: MLP,
+        obs: Array,
+        reference: MLP | None = None,
+        omega: Regulariser = Entropy(),
     ) -> Choice:
         """See `Head`; one drawn action."""
         act, log_prob = self.sample(key, actor, obs, reference)
-        return Choice(self.q(critics, obs, act).min(axis=0), log_prob)
+        return Choice(self.q(critics, obs, act).min(axis=0), omega.drawn(log_prob))
+
+    def log_prob(self, actor: MLP, obs: Array, act: Array) -> Array:
+        """See `Head`; the density of the squashed normal, at a bound just inside of it."""
+        mean, log_std = self.gaussian(actor, obs)
+        act = jnp.clip(act, -_INSIDE, _INSIDE)
+        noise = (jnp.arctanh(act) - mean) * jnp.exp(-log_std)
+        log_normal = -0.5 * noise**2 - log_std - 0.5 * jnp.log(2.0 * jnp.pi)
+        return (log_normal - jnp.log1p(-(act**2))).sum(axis=-1)
 
     def sample(
         self, key: PRNGKeyArray, actor: MLP, obs: Array, reference: MLP | None = None
@@ -194,19 +219,30 @@ class CategoricalHead:
         return jnp.take_along_axis(both(critics, obs), index, axis=-1)[..., 0]
 
     def choose(
-        self, key: PRNGKeyArray, actor: MLP, critics: MLP, obs: Array, reference: MLP | None = None
+        self,
+        key: PRNGKeyArray,
+        actor: MLP,
+        critics: MLP,
+        obs: Array,
+        reference: MLP | None = None,
+        omega: Regulariser = Entropy(),
     ) -> Choice:
         """See `Head`; summed over all actions."""
         log_probs = jax.nn.log_softmax(actor(obs))
         probs = jnp.exp(log_probs)
         q = both(critics, obs).min(axis=0)
         base = 0.0 if reference is None else jax.nn.log_softmax(reference(obs))
-        return Choice((probs * q).sum(axis=-1), (probs * (log_probs - base)).sum(axis=-1))
+        penalties = omega.drawn(log_probs - base)
+        return Choice((probs * q).sum(axis=-1), (probs * penalties).sum(axis=-1))
+
+    def log_prob(self, actor: MLP, obs: Array, act: Array) -> Array:
+        """See `Head`."""
+        index = act.astype(jnp.int32)
+        return jnp.take_along_axis(jax.nn.log_softmax(actor(obs)), index, axis=-1)[..., 0]
 
     def cloning_loss(self, actor: MLP, obs: Array, act: Array) -> Array:
         r"""$-\mathbb{E}\log\pi(a \mid s)$."""
-        log_probs = jax.nn.log_softmax(actor(obs))
-        return -jnp.take_along_axis(log_probs, act.astype(jnp.int32), axis=-1).mean()
+        return -self.log_prob(actor, obs, act).mean()
 
     def act(self, actor: HostMLP, rng: np.random.Generator | None, obs: np.ndarray) -> np.ndarray:
         """See `Head`; drawn with Gumbel noise."""

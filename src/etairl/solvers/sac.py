@@ -1,4 +1,4 @@
-r"""Soft actor-critic: the value-based solver of $RL_\Omega$ with entropy $\Omega$.
+r"""Soft actor-critic: the value-based solver of $RL_\Omega$, by default with entropy as $\Omega$.
 
 Costs are minimised everywhere else; here, and only here, there is a reward, $-c$. One `scan` runs a
 whole cycle of updates and relabels each batch with the current cost function inside it.
@@ -16,6 +16,7 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from etairl.networks import MLP, Activation, HostMLP, Normaliser, twins
+from etairl.regularisers import Entropy, Regulariser
 from etairl.solvers.heads import Head, make_head
 from etairl.types import InputError, Spec
 
@@ -53,7 +54,7 @@ class SACConfig:
     polyak: float = 0.005
     """how far the target critics move towards the critics in one update"""
     temperature: float | None = None
-    """weight of the entropy; None adapts it to the target entropy"""
+    """weight of the regulariser; None adapts it to the target entropy"""
     first_temperature: float = 1.0
     """where an adaptive temperature starts"""
     target_entropy: float | None = None
@@ -107,6 +108,7 @@ class SACInfo(NamedTuple):
     actor_loss: Scalar
     temperature: Scalar
     entropy: Scalar
+    r"""the mean of $\Omega$, whatever it is"""
     q: Scalar
 
 
@@ -119,14 +121,15 @@ def critic_loss(
 
 
 def soft_target(
-    gamma_rl: float, cost: Rows, terminated: Rows, q: Rows, log_prob: Rows, temperature: Scalar
+    gamma_rl: float, cost: Rows, terminated: Rows, q: Rows, penalty: Rows, temperature: Scalar
 ) -> Rows:
-    r"""$y = -c + \gamma(1-\text{terminated})(\min_i \bar Q_i(s',a') - \alpha\log\pi(a' \mid s'))$.
+    r"""$y = -c + \gamma(1-\text{terminated})(\min_i \bar Q_i(s',a') + \alpha\Omega(\pi(s')))$.
 
-    Only termination cuts the bootstrap; a time limit does not.
+    `penalty` is $-\Omega$; for entropy $\log\pi(a' \mid s')$. Only termination cuts the bootstrap;
+    a time limit does not.
     """
     reward = -cost
-    return reward + gamma_rl * (1.0 - terminated) * (q - temperature * log_prob)
+    return reward + gamma_rl * (1.0 - terminated) * (q - temperature * penalty)
 
 
 def actor_loss(
@@ -138,15 +141,17 @@ def actor_loss(
     obs: Array,
     here: Rows,
     key: Array,
+    omega: Regulariser = Entropy(),
 ) -> tuple[Scalar, Scalar]:
-    r"""$\mathbb{E}[\alpha\log\pi(a \mid s) - \min_i Q_i(s,a)]$ where `here` is 1; the entropy.
+    r"""$\mathbb{E}[-\alpha\Omega(\pi(s)) - \min_i Q_i(s,a)]$ where `here` is 1; mean $\Omega$.
 
-    With a reference, $\log\pi - \log\pi_{ref}$ stands for $\log\pi$.
+    For entropy, $\log\pi(a \mid s)$ stands for $-\Omega$; with a reference
+    $\log\pi - \log\pi_{ref}$.
     """
-    choice = head.choose(key, actor, critics, obs, reference)
+    choice = head.choose(key, actor, critics, obs, reference, omega)
     many = jnp.maximum(here.sum(), 1.0)
-    loss = (here * (temperature * choice.log_prob - choice.q)).sum() / many
-    return loss, -(here * choice.log_prob).sum() / many
+    loss = (here * (temperature * choice.penalty - choice.q)).sum() / many
+    return loss, -(here * choice.penalty).sum() / many
 
 
 def temperature_loss(log_temperature: Scalar, entropy: Scalar, target_entropy: float) -> Scalar:
@@ -162,6 +167,8 @@ class SAC:
     spec: Spec
     absorbing: bool = False
     """the last column of an observation marks the absorbing state: no policy is needed there"""
+    omega: Regulariser = Entropy()
+    """with weight 1: the temperature is its weight"""
 
     @property
     def head(self) -> Head:
@@ -201,6 +208,18 @@ class SAC:
         normaliser = state.normaliser if self.config.normalise else None
         return HeadPolicy(state.actor, self.head, self.spec, normaliser)
 
+    @partial(jax.jit, static_argnums=0)
+    def log_prob(
+        self, state: SACState, obs: Float[Array, "*rows obs"], act: Float[Array, "*rows act"]
+    ) -> Float[Array, "*rows"]:
+        r"""$\log\pi(a \mid s)$ of actions as the head sees them; 0 in the absorbing state."""
+        shape = obs.shape[:-1]
+        obs, act = obs.reshape(-1, obs.shape[-1]), act.reshape(-1, act.shape[-1])
+        here = self._in_world(obs)
+        if self.config.normalise:
+            obs = state.normaliser(obs)
+        return (here * self.head.log_prob(state.actor, obs, act)).reshape(shape)
+
     def update(
         self, state: SACState, batch: Batch, key: PRNGKeyArray, critics_only: bool = False
     ) -> tuple[SACState, SACInfo]:
@@ -217,13 +236,15 @@ class SAC:
         if config.normalise:
             obs, next_obs = state.normaliser(obs), state.normaliser(next_obs)
         temperature = jnp.exp(state.log_temperature)
-        choice = head.choose(key_target, state.actor, state.targets, next_obs, state.reference)
+        choice = head.choose(
+            key_target, state.actor, state.targets, next_obs, state.reference, self.omega
+        )
         target = soft_target(
             config.gamma_rl,
             batch.cost,
             batch.terminated,
             choice.q,
-            there * choice.log_prob,
+            there * choice.penalty,
             temperature,
         )
         (loss_q, q), grads = jax.value_and_grad(critic_loss, has_aux=True)(
@@ -233,7 +254,15 @@ class SAC:
             config.critic_lr, grads, state.critic_optimiser, state.critics
         )
         (loss_pi, entropy), grads = jax.value_and_grad(actor_loss, has_aux=True)(
-            state.actor, head, critics, state.reference, temperature, obs, here, key_actor
+            state.actor,
+            head,
+            critics,
+            state.reference,
+            temperature,
+            obs,
+            here,
+            key_actor,
+            self.omega,
         )
         actor, actor_optimiser = state.actor, state.actor_optimiser
         if not critics_only:

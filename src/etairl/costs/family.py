@@ -1,0 +1,135 @@
+r"""What the template asks of a family of costs, and what a cost sees of a transition.
+
+A family is the cost player's choice of $c$ and $\psi$. It holds frozen settings; what changes is a
+state, a `NamedTuple` of arrays that goes in and comes out.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from etairl.types import Spec
+
+Inputs = Literal["state_action", "state", "state_next_state"]
+Rows = Float[Array, " batch"]
+
+
+class Points(NamedTuple):
+    """Transitions as a cost sees them; a leading axis counts updates in a scan."""
+
+    obs: Float[Array, "*updates batch obs"]
+    act: Float[Array, "*updates batch act"]
+    next_obs: Float[Array, "*updates batch obs"]
+
+
+class LogProbs(NamedTuple):
+    r"""$\log\pi(a \mid s)$ of the learner's policy at the points of both sides."""
+
+    own: Float[Array, "*updates batch"]
+    expert: Float[Array, "*updates batch"]
+
+
+@runtime_checkable
+class Cost(Protocol):
+    """A family of costs: where the cost player begins, what a pair costs, how it learns."""
+
+    @property
+    def needs_next(self) -> bool:
+        """Whether the cost looks at the next state."""
+        ...
+
+    @property
+    def needs_policy(self) -> bool:
+        """Whether `updates` wants the log-probabilities of the policy that acted."""
+        ...
+
+    def init(self, key: PRNGKeyArray, expert: Points) -> Any:
+        """A fresh state, with what it needs to know of all demonstrations."""
+        ...
+
+    def __call__(
+        self,
+        state: Any,
+        obs: Float[Array, "batch obs"],
+        act: Float[Array, "batch act"],
+        next_obs: Float[Array, "batch obs"],
+    ) -> Rows:
+        """The cost of each row, as the solver pays it."""
+        ...
+
+    def updates(
+        self,
+        key: PRNGKeyArray,
+        state: Any,
+        own: Points,
+        expert: Points,
+        log_probs: LogProbs | None = None,
+    ) -> tuple[Any, Any]:
+        """The cost player's turn: a new state, and a `NamedTuple` of what there is to say."""
+        ...
+
+    def stored(self, state: Any) -> Any:
+        """The part of a state that a finished run keeps: enough to evaluate the cost."""
+        ...
+
+    def check(self, state: Any) -> None:
+        """Refuse a state, for instance one from a file, that this family does not contain."""
+        ...
+
+    def portable(self) -> "Cost":
+        """The cost to show and to carry to another policy or world, on the same states."""
+        ...
+
+
+@dataclass(frozen=True)
+class View:
+    """The columns of a transition that a cost looks at."""
+
+    spec: Spec
+    inputs: Inputs = "state_action"
+    absorbing: bool = False
+    """the last observation column marks an absorbing state, where actions mean nothing"""
+
+    def __call__(self, obs: Array, act: Array, next_obs: Array) -> Float[Array, "*rows dims"]:
+        """As they are: actions scaled to [-1, 1], or one column for each discrete one."""
+        if self.inputs == "state":
+            return obs
+        if self.inputs == "state_next_state":
+            return jnp.concatenate([obs, next_obs], axis=-1)
+        if self.spec.discrete_actions is not None:
+            act = jax.nn.one_hot(act[..., 0].astype(jnp.int32), self.spec.discrete_actions)
+        if self.absorbing:
+            act = act * (1.0 - obs[..., -1:])
+        return jnp.concatenate([obs, act], axis=-1)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """One per column: s0, s1, …; a0, a1, …; next_s0, … for next states."""
+        states = tuple(f"s{i}" for i in range(self.spec.obs_dim))
+        if self.inputs == "state":
+            return states
+        if self.inputs == "state_next_state":
+            return states + tuple(f"next_{name}" for name in states)
+        return states + tuple(
+            f"a{i}" for i in range(self.spec.discrete_actions or self.spec.act_dim)
+        )
+
+
+def standard_units(x: Float[np.ndarray, "rows dims"]) -> tuple[Float[Array, " dims"], ...]:
+    """Mean and scale of each column, in which the demonstrations have mean 0 and spread 1.
+
+    A constant column keeps its own unit: a learner that leaves the constant stays visible.
+    """
+    x = np.asarray(x, np.float64)
+    mean, spread = x.mean(axis=0), x.std(axis=0)
+    scale = np.where(constant(x), 1.0, spread)
+    return jnp.asarray(mean, jnp.float32), jnp.asarray(scale, jnp.float32)
+
+
+def constant(x: Float[np.ndarray, "rows dims"]) -> np.ndarray:
+    """Which columns do not change, up to rounding in single precision."""
+    return x.std(axis=0) <= 1e-6 * np.maximum(1.0, np.abs(x).max(axis=0))

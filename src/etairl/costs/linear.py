@@ -1,0 +1,182 @@
+r"""Costs linear in features, $c = \sum_iw_if_i$, with weights in a convex set: EMMA and WIEM.
+
+The penalty is the indicator $\imath_{\mathcal C}$ of the set: `Ball` for EMMA (Proposition
+`P:EMMA`), `Simplex` for WIEM (Proposition `P:WIEM`). The cost player maximises $w\cdot\Delta$ with
+$\Delta = \mathbb{E}^\eta_\pi[f] - \mathbb{E}^\eta_E[f]$, estimated by *means* of what was drawn:
+the paper's sums depend on the batch size (errata (h)).
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal, NamedTuple, get_args
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from etairl.costs.discriminator import check_finite
+from etairl.costs.family import LogProbs, Points, Rows, View
+from etairl.costs.features import Features, FeatureState, parse_features
+from etairl.penalties import Simplex, WeightSet, surrogate_step
+from etairl.types import InputError
+
+CostStep = Literal["closed", "ascent", "surrogate"]
+Weights = Float[Array, " features"]
+
+
+@dataclass(frozen=True)
+class LinearConfig:
+    """The features of a linear cost, and how its weights move."""
+
+    features: str = "quadratic"
+    """identity, quadratic, fourier:N (random waves), rbf:N (bumps at demonstrated pairs), or
+    module:function, a map (obs, act) -> features of your own"""
+    both_signs: bool = True
+    """of wiem: take -f into the basis beside f; off where every feature is a cost by itself"""
+    cost_step: CostStep = "closed"
+    """closed: towards the best weights against the mean of the cycle; ascent: projected ascent
+    (emma), multiplicative weights (wiem); surrogate: the paper's quadratic loss with projection"""
+    cost_rate: float = 0.1
+    """closed: the share of the way, once per cycle; else the rate of each update"""
+
+    def __post_init__(self):
+        if self.cost_step not in get_args(CostStep):
+            known = ", ".join(get_args(CostStep))
+            raise InputError(f"cost_step must be one of {known}, got {self.cost_step!r}")
+        if not self.cost_rate > 0.0:
+            raise InputError(f"cost_rate must be > 0, got {self.cost_rate}")
+        if self.cost_step == "closed" and self.cost_rate > 1.0:
+            raise InputError(
+                f"cost_rate is a share of the way with the closed step: at most 1, got "
+                f"{self.cost_rate}"
+            )
+        parse_features(self.features)
+
+
+class LinearState(NamedTuple):
+    """The weights, and what the features are measured in."""
+
+    weights: Weights
+    features: FeatureState
+
+
+class LinearInfo(NamedTuple):
+    """What an update of the weights has to say; features are in units of the expert's spread."""
+
+    gap: Float[Array, ""]
+    r"""$\max_w w\cdot\Delta$: $\lVert\Delta\rVert_2$ on a ball, $\max_i\Delta_i$ on a simplex"""
+    noise: Float[Array, ""]
+    r"""the same of the standard errors of $\Delta$: a gap of this size may be nothing"""
+    paid: Float[Array, ""]
+    r"""$w\cdot\Delta$: what the learner pays more than the expert under the new weights"""
+    largest_weight: Float[Array, ""]
+
+
+@dataclass(frozen=True)
+class LinearCost:
+    """A cost family of the template: features, and the set of their weights."""
+
+    config: LinearConfig
+    view: View
+    allowed: WeightSet
+
+    @property
+    def needs_next(self) -> bool:
+        """See `Cost`."""
+        return self.view.inputs == "state_next_state"
+
+    @property
+    def needs_policy(self) -> bool:
+        """See `Cost`."""
+        return False
+
+    @property
+    def basis(self) -> Features:
+        """The features, without their negatives."""
+        return Features(self.view, parse_features(self.config.features))
+
+    @property
+    def signed(self) -> bool:
+        """Whether the negatives of all features are in the basis; a ball has them anyway."""
+        return self.config.both_signs and isinstance(self.allowed, Simplex)
+
+    def init(self, key: PRNGKeyArray, expert: Points) -> LinearState:
+        """The middle of the set: no cost on a ball, all features alike on a simplex."""
+        features = self.basis.init(key, expert)
+        count = len(features.mean) * (2 if self.signed else 1)
+        return LinearState(self.allowed.project(jnp.zeros(count)), features)
+
+    def __call__(self, state: LinearState, obs: Array, act: Array, next_obs: Array) -> Rows:
+        """The cost of each row."""
+        return self.features(state, obs, act, next_obs) @ state.weights
+
+    def features(
+        self, state: LinearState, obs: Array, act: Array, next_obs: Array
+    ) -> Float[Array, "*rows features"]:
+        """The features of each row, with their negatives where these are in the basis."""
+        found = self.basis(state.features, obs, act, next_obs)
+        return jnp.concatenate([found, -found], axis=-1) if self.signed else found
+
+    def names(self, state: LinearState) -> tuple[str, ...]:
+        """One per weight."""
+        names = self.basis.names(state.features)
+        return (*names, *(f"-{name}" for name in names)) if self.signed else names
+
+    @partial(jax.jit, static_argnums=0)
+    def updates(
+        self,
+        key: PRNGKeyArray,
+        state: LinearState,
+        own: Points,
+        expert: Points,
+        log_probs: LogProbs | None = None,
+    ) -> tuple[LinearState, LinearInfo]:
+        r"""One turn: $w \leftarrow w + \text{rate}\,(w^* - w)$, or a step on each batch in turn."""
+        (mean_own, spread_own), (mean_expert, spread_expert) = (
+            jax.lax.map(lambda batch: self._moments(state, batch), side) for side in (own, expert)
+        )
+        differences = mean_own - mean_expert
+        overall = differences.mean(axis=0)
+        weights = self._move(state.weights, differences, overall)
+        draws = own.obs.shape[0] * own.obs.shape[1]
+        errors = jnp.sqrt((spread_own + spread_expert).mean(axis=0) / draws)
+        info = LinearInfo(
+            gap=self.allowed.maximum(overall)[0],
+            noise=self.allowed.maximum(errors)[0],
+            paid=weights @ overall,
+            largest_weight=jnp.abs(weights).max(),
+        )
+        return state._replace(weights=weights), info
+
+    def stored(self, state: LinearState) -> LinearState:
+        """See `Cost`."""
+        return state
+
+    def check(self, state: LinearState) -> None:
+        """See `Cost`; the weights must lie in their set."""
+        check_finite(state)
+        self.allowed.check(jax.device_get(state.weights))
+
+    def portable(self) -> "LinearCost":
+        """See `Cost`."""
+        return self
+
+    def _moments(self, state: LinearState, batch: Points) -> tuple[Weights, Weights]:
+        found = self.features(state, *batch)
+        return found.mean(axis=0), found.var(axis=0)
+
+    def _move(
+        self, weights: Weights, differences: Float[Array, "updates features"], overall: Weights
+    ) -> Weights:
+        rate = self.config.cost_rate
+        if self.config.cost_step == "closed":
+            best = self.allowed.maximum(overall, previous=weights)[1]
+            return weights + rate * (best - weights)
+
+        def step(weights: Weights, difference: Weights) -> tuple[Weights, None]:
+            if self.config.cost_step == "ascent":
+                return self.allowed.ascend(weights, difference, rate), None
+            target = self.allowed.maximum(difference)[0]
+            return surrogate_step(weights, difference, target, rate, self.allowed), None
+
+        return jax.lax.scan(step, weights, differences)[0]

@@ -1,0 +1,71 @@
+r"""Which features tell a behaviour from the expert's: gaps of means, with standard errors.
+
+The mean of a feature under $\mu^\eta$ is a ratio of sums over whole episodes,
+
+$$\bar f = \frac{\sum_e\sum_n w_nf(s_n, a_n)}{\sum_e\sum_nw_n},$$
+
+and steps of an episode depend on each other. So the standard error comes from the spread over
+episodes, $\widehat{\mathrm{se}}^2 = \frac{m}{m-1}\sum_e r_e^2\,/\,(\sum_e\sum_nw_n)^2$, with the
+residuals $r_e = \sum_n w_n(f-\bar f)$ of $m$ episodes.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from etairl.measures import FutureSampler, time_weights
+from etairl.types import Trajectories
+
+Values = Float[np.ndarray, "steps features"]
+
+
+@dataclass(frozen=True)
+class FeatureGap:
+    """A feature of a linear cost, and how far a behaviour is from the demonstrations in it."""
+
+    name: str
+    weight: float
+    """in the learned cost: above 0, the expert keeps the feature lower than learners did"""
+    gap: float
+    """mean of the behaviour less that of the demonstrations, in units of their spread"""
+    standard_error: float
+    """over whole episodes of both sides"""
+
+
+def feature_gaps(
+    names: tuple[str, ...],
+    weights: Float[np.ndarray, " features"],
+    own: tuple[Float[np.ndarray, " features"], Float[np.ndarray, " features"]],
+    expert: tuple[Float[np.ndarray, " features"], Float[np.ndarray, " features"]],
+) -> list[FeatureGap]:
+    """From means and standard errors of both sides; the heaviest weights come first."""
+    gaps = own[0] - expert[0]
+    errors = np.hypot(own[1], expert[1])
+    order = np.argsort(-np.abs(weights), kind="stable")
+    return [
+        FeatureGap(names[i], float(weights[i]), float(gaps[i]), float(errors[i])) for i in order
+    ]
+
+
+def weighted_means(
+    values: Values, trajectories: Trajectories, sampler: FutureSampler
+) -> tuple[Float[np.ndarray, " features"], Float[np.ndarray, " features"]]:
+    """Means of features under the weights of the sampler's eta, and their standard errors."""
+    t = trajectories
+    time = np.arange(t.steps) - np.repeat(t.offsets[:-1], t.lengths)
+    weights = time_weights(sampler.eta, sampler.gamma_irl, int(t.lengths.max()))[time]
+    return clustered_means(values, weights, t.offsets[:-1])
+
+
+def clustered_means(
+    values: Values,
+    weights: Float[np.ndarray, " steps"],
+    starts: Int[np.ndarray, " episodes"],
+) -> tuple[Float[np.ndarray, " features"], Float[np.ndarray, " features"]]:
+    """Weighted means, and standard errors from the residuals of whole episodes."""
+    total, many = weights.sum(), len(starts)
+    mean = weights @ values / total
+    residuals = np.add.reduceat(weights[:, None] * (values - mean), starts, axis=0)
+    spread = (residuals**2).sum(axis=0) * many / max(many - 1, 1)
+    return mean, np.sqrt(spread) / total

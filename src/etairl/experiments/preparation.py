@@ -1,0 +1,129 @@
+"""Everything that a run needs, loaded and checked before anything is written."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from etairl.algorithms.girl import Expert, Girl
+from etairl.algorithms.registry import SOLVERS, CostSettings
+from etairl.costs.family import Cost
+from etairl.costs.frozen import Frozen
+from etairl.costs.linear import LinearCost
+from etairl.demos import Demos, Selection, load_demos
+from etairl.evaluation.matching import Reference
+from etairl.experiments.settings import TrainConfig
+from etairl.regularisers import parse_regulariser
+from etairl.runs import load_tree
+from etairl.solvers.sac import ActionScaling
+from etairl.tasks import make_task, with_absorbing
+from etairl.types import InputError, Spec, Task
+
+
+class Setting(NamedTuple):
+    """Everything a run needs that does not change."""
+
+    config: TrainConfig
+    demos: Demos
+    task: Task
+    game: Girl
+    expert: Expert
+    reference: Reference
+    cost: Any
+    """the first state of the cost: fresh, or learned in another run"""
+
+
+def prepare(
+    config: TrainConfig, threads: int | None = None, cost_from: Path | None = None
+) -> Setting:
+    """Load and check everything before anything is written.
+
+    Args:
+        config: what is asked for.
+        threads: of the simulator.
+        cost_from: a finished run whose cost to begin with; that of `config` if left out.
+    """
+    select = Selection(config.demonstrations, config.horizon)
+    task = make_task(
+        config.env,
+        config.girl.episodes,
+        horizon=config.horizon,
+        mode=config.mode,
+        seed=config.seed,
+        threads=threads,
+    )
+    demos = fitting_demos(config, task, select)
+    trajectories = demos.trajectories
+    absorbing = config.mode == "absorbing"
+    if absorbing:
+        trajectories = with_absorbing(trajectories, config.horizon)
+    cost = make_cost(config, task.spec)
+    omega = parse_regulariser(config.omega)
+    solver = SOLVERS[config.solver](config.sac, task.spec, absorbing, omega)
+    game = Girl(config.girl, config.seed, cost, solver, config.future)
+    expert = Expert.of(trajectories, ActionScaling(task.spec), cost.needs_next)
+    first = game.init(expert).cost
+    if cost_from is None and config.frozen_cost is not None:
+        cost_from = Path(config.frozen_cost)
+    if cost_from is not None:
+        first = load_cost(cost_from, cost, first)
+    reference = Reference(demos.trajectories, demos.standardiser)
+    return Setting(config, demos, task, game, expert, reference, first)
+
+
+def make_cost(config: TrainConfig, spec: Spec) -> Cost:
+    """The cost family of the algorithm; with a frozen cost, what of it can be carried."""
+    absorbing = config.mode == "absorbing"
+    cost = config.choices.make_cost(
+        CostSettings(config.cost, config.linear, spec, absorbing, config.sac.gamma_rl)
+    )
+    return cost if config.frozen_cost is None else Frozen(cost.portable())
+
+
+def load_cost(run: Path, cost: Cost, like: Any) -> Any:
+    """The learned cost of a finished run; refused where it is not one of the family."""
+    file = run / "cost.safetensors"
+    if not file.is_file():
+        raise InputError(f"{run} has no learned cost ({file} is missing); is it a finished run?")
+    state = load_tree(file, cost.stored(like))
+    try:
+        cost.check(state)
+    except InputError as error:
+        raise InputError(f"{file}: {error}") from None
+    return state
+
+
+def fitting_demos(config: TrainConfig, task: Task, select: Selection | None) -> Demos:
+    """Demonstrations in the action bounds of the task; refused where they belong to another."""
+    demos = load_demos(config.demos, select=select)
+    spec = task.spec
+    world = spec.obs_dim - (config.mode == "absorbing")
+    for name, found, wanted in (
+        ("observations", demos.spec.obs_dim, world),
+        ("actions", demos.spec.act_dim, spec.act_dim),
+    ):
+        if found != wanted:
+            raise InputError(
+                f"{config.demos}: {name} have {found} columns, but {config.env} has {wanted}; "
+                "are these demonstrations of this environment?"
+            )
+    if (spec.discrete_actions is None) != (demos.spec.discrete_actions is None) and (
+        spec.discrete_actions is None or demos.trajectories.actions.dtype.kind == "f"
+    ):
+        whole = np.array_equal(demos.trajectories.actions, np.floor(demos.trajectories.actions))
+        if spec.discrete_actions is None or not whole:
+            kinds = {True: "continuous", False: "discrete"}
+            raise InputError(
+                f"{config.demos}: actions are {kinds[demos.spec.discrete_actions is None]}, but "
+                f"those of {config.env} are {kinds[spec.discrete_actions is None]}"
+            )
+    return Demos(demos.trajectories, replace(spec, obs_dim=world), demos.name)
+
+
+def remarks(setting: Setting) -> list[str]:
+    """What should be known of the features of a linear cost before it learns."""
+    cost = setting.game.cost
+    if not isinstance(cost, LinearCost):
+        return []
+    return cost.basis.remarks(setting.cost.features, setting.expert.points())

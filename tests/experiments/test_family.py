@@ -1,0 +1,195 @@
+"""EMMA, WIEM and AIRL as whole runs: readable weights, frozen costs, files that do not fit."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+import etairl
+from etairl.algorithms.girl import GirlConfig
+from etairl.cli.app import main
+from etairl.costs.discriminator import DiscriminatorConfig
+from etairl.costs.linear import LinearConfig
+from etairl.experiments.settings import TrainConfig, read_config
+from etairl.runs import read_metrics
+from etairl.solvers.sac import SACConfig
+from etairl.types import InputError
+
+TINY = TrainConfig(
+    env="Pendulum-v1",
+    demos="Pendulum-v1-25x200",
+    demonstrations=5,
+    horizon=50,
+    measure_every=2,
+    girl=GirlConfig(
+        transitions=750,
+        episodes=5,
+        solver_updates=5,
+        solver_batch=16,
+        cost_updates=3,
+        cost_batch=16,
+        remaining_cycles=2,
+    ),
+    cost=DiscriminatorConfig(hidden_d=(16,)),
+    linear=LinearConfig(features="identity"),
+    sac=SACConfig(hidden=(16, 16)),
+)
+pytestmark = pytest.mark.usefixtures("unchecked")  # as users run it
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory) -> Path:
+    """A finished run of each of the three."""
+    folder = tmp_path_factory.mktemp("family")
+    for name in ("emma", "wiem", "airl"):
+        etairl.train(replace(TINY, algorithm=name, eta=None), folder / name)
+    return folder
+
+
+def test_evaluate_names_the_features(runs, capsys):
+    assert main(["evaluate", str(runs / "emma"), "--episodes", "4", "--no-cloning"]) == 0
+    said = capsys.readouterr().out
+    assert "features that explain the expert, by weight" in said
+    assert "4 of 4 features" in said
+    assert main(["evaluate", str(runs / "wiem"), "--episodes=4", "--no-cloning", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    features = rows[0]["features"]
+    assert {f["name"] for f in features} == {
+        s + n for s in ("", "-") for n in ("s0", "s1", "s2", "a0")
+    }
+    weights = [f["weight"] for f in features]
+    assert weights == sorted(weights, reverse=True)
+    assert sum(weights) == pytest.approx(1.0, abs=1e-5)
+    assert all(f["standard_error"] > 0 for f in features)
+
+
+def test_the_expert_is_closer_than_chance_in_what_matters(runs):
+    """Upright means cos = 1: a random pendulum hangs more than 3 standard errors lower."""
+    found = etairl.Result(runs / "emma").evaluate(8, cloning=False)
+    gaps = {v.name: {g.name: g for g in v.features} for v in found}
+    hanging = gaps["random"]["s0"]
+    assert hanging.gap < -3 * hanging.standard_error
+    same = gaps["expert, held out"]["s0"]
+    assert abs(same.gap) < 4 * same.standard_error
+
+
+def test_a_gan_cost_has_no_features(runs):
+    result = etairl.Result(runs / "airl")
+    assert result.gaps(result.demonstrations) is None
+    demos = result.demonstrations
+    costs = result.cost(demos.observations[:9], demos.actions[:9])  # of states alone
+    other = result.cost(demos.observations[:9], -demos.actions[:9])
+    assert np.array_equal(costs, other)
+
+
+@pytest.mark.parametrize("name", ["emma", "airl"])
+def test_a_fresh_policy_on_a_frozen_cost(runs, tmp_path, name, capsys):
+    target = tmp_path / "again"
+    arguments = ["-o", str(target), "--cost", str(runs / name), "--seed", "3", "--threads", "1"]
+    assert main(["train", *arguments]) == 0
+    assert "return" in capsys.readouterr().out
+    config = read_config(target)
+    assert config.seed == 3
+    assert config.algorithm == name
+    assert config.frozen_cost == str((runs / name).resolve())
+    assert not any(key.startswith("cost/") for row in read_metrics(target) for key in row)
+    before, after = (load_file(p / "cost.safetensors") for p in (runs / name, target))
+    assert before.keys() == after.keys()
+    assert all(np.array_equal(before[key], after[key]) for key in before)
+    one, two = (load_file(p / "policy.safetensors") for p in (runs / name, target))
+    assert not all(np.array_equal(one[key], two[key]) for key in one)
+    again = etairl.Result(target)
+    demos = again.demonstrations
+    pair = demos.observations[:5], demos.actions[:5]
+    assert np.array_equal(again.cost(*pair), etairl.Result(runs / name).cost(*pair))
+    assert (again.gaps(demos) is None) == (name == "airl")
+
+
+def test_frozen_costs_that_are_not_there(tmp_path, capsys, runs):
+    def said(*arguments) -> str:
+        assert main(["train", "-o", str(tmp_path / "x"), *map(str, arguments)]) == 2
+        return capsys.readouterr().err
+
+    assert "is no finished run" in said("--cost", tmp_path / "nowhere")
+    assert "leave --preset out" in said("--cost", runs / "emma", "--preset", "near-clone")
+    told = said("--frozen-cost", tmp_path / "nowhere", "--env=Pendulum-v1", "--demos", TINY.demos)
+    assert "has no learned cost" in told
+    assert "observations have 3 columns" in said("--cost", runs / "emma", "--env", "Hopper-v5")
+    assert "empty basis" in said("--algorithm", "emma", "--features", "rbf:0")
+    pendulum = ("--env=Pendulum-v1", "--demos", TINY.demos, "--algorithm", "emma")
+    assert "cannot be found" in said(*pendulum, "--features", "nowhere:map")
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("wiem", lambda w: 2 * w, "the weights sum to 2 .* must lie on the simplex"),
+        ("emma", lambda w: np.full_like(w, 0.9), "norm of the weights is 1.8, .* ball of radius 1"),
+        ("emma", lambda w: w * np.nan, "not all finite numbers"),
+        ("emma", lambda w: w[:-1], "missing or of another size"),
+    ],
+)
+def test_weights_outside_their_set(runs, tmp_path, name, change, message):
+    result = etairl.Result(runs / name)
+    result.save(tmp_path / "odd")
+    file = tmp_path / "odd" / "cost.safetensors"
+    arrays = load_file(file)
+    save_file(arrays | {".weights": np.ascontiguousarray(change(arrays[".weights"]))}, file)
+    with pytest.raises(InputError, match=message):
+        etairl.Result(tmp_path / "odd")
+
+
+def test_runs_of_version_0_1_still_load(tmp_path):
+    etairl.train(TINY, tmp_path / "old")
+    file = tmp_path / "old" / "config.json"
+    config = json.loads(file.read_text())
+    for name in ("omega", "solver", "frozen_cost", "linear"):
+        del config[name]
+    file.write_text(json.dumps(config))
+    assert read_config(tmp_path / "old") == replace(TINY, linear=LinearConfig())
+    assert etairl.Result(tmp_path / "old").metrics["cycles"] == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "algorithm", "eta"),
+    [
+        (["--algorithm", "gail"], "gail", "dirac:0"),
+        (["--algorithm=airl"], "airl", "dirac:0"),
+        (["--algorithm", "airl", "--eta", "poisson:3"], "airl", "poisson:3"),
+        (["--algorithm", "wiem"], "wiem", "geometric:0.99"),
+        (["--preset", "paper/hopper", "--algorithm", "emma"], "emma", "geometric:1"),
+        (["--preset", "paper/hopper", "--algorithm", "gail"], "gail", "dirac:0"),
+        ([], "megan", "geometric:0.99"),
+    ],
+)
+def test_an_algorithm_brings_its_weighting(arguments, algorithm, eta, monkeypatch, tmp_path):
+    from etairl.cli import train
+
+    seen = []
+    monkeypatch.setattr(train, "follow", lambda config, *_: seen.append(config) or 0)
+    assert main(["train", "-o", str(tmp_path / "x"), *arguments]) == 0
+    assert (seen[0].algorithm, seen[0].eta) == (algorithm, eta)
+
+
+def test_an_anchor_can_be_let_go(monkeypatch, tmp_path):
+    from etairl.cli import train
+
+    seen = []
+    monkeypatch.setattr(train, "follow", lambda config, *_: seen.append(config) or 0)
+    assert main(["train", "-o", str(tmp_path / "x"), "--preset=near-clone", "--no-anchor"]) == 0
+    assert (seen[0].anchor, seen[0].omega) == (False, "entropy")
+    assert main(["train", "-o", str(tmp_path / "x"), "--omega", "kl"]) == 0
+    assert seen[1].anchor
+
+
+def test_the_list_of_algorithms(capsys):
+    assert main(["algorithms", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["name"] for row in rows] == ["megan", "gail", "emma", "wiem", "airl"]
+    assert all({"psi", "omega", "eta", "cost", "solver"} <= row.keys() for row in rows)
+    assert main(["algorithms"]) == 0
+    assert "indicator of the simplex" in capsys.readouterr().out

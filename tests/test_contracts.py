@@ -1,0 +1,176 @@
+"""Every algorithm of the registry keeps the same promises, with every cost, solver and sampler."""
+
+import hashlib
+from dataclasses import replace
+from typing import get_args
+
+import jax
+import numpy as np
+import pytest
+
+import etairl
+from etairl.algorithms.girl import GirlConfig, girl
+from etairl.algorithms.registry import ALGORITHMS, SOLVERS, AlgorithmName, SolverName
+from etairl.costs.discriminator import DiscriminatorConfig, Form
+from etairl.costs.family import Cost
+from etairl.costs.linear import CostStep, LinearConfig
+from etairl.experiments.imitation import begin
+from etairl.experiments.preparation import prepare
+from etairl.experiments.settings import TrainConfig
+from etairl.measures import Method
+from etairl.runs import load_tree, save_tree
+from etairl.solvers.sac import SACConfig
+from etairl.solvers.solver import Solver
+from etairl.types import InputError
+
+TINY = TrainConfig(
+    env="Pendulum-v1",
+    demos="Pendulum-v1-25x200",
+    demonstrations=3,
+    horizon=20,
+    girl=GirlConfig(
+        transitions=100,
+        episodes=3,
+        solver_updates=2,
+        solver_batch=8,
+        cost_updates=2,
+        cost_batch=8,
+        remaining_cycles=2,
+    ),
+    cost=DiscriminatorConfig(hidden_d=(4,)),
+    sac=SACConfig(hidden=(4,)),
+)
+FORMS = {
+    "discriminator": [{"cost": replace(TINY.cost, form=form)} for form in get_args(Form)],
+    "linear": [{"linear": LinearConfig(cost_step=step)} for step in get_args(CostStep)]
+    + [{"linear": LinearConfig(features=name)} for name in ("identity", "fourier:8", "rbf:8")],
+    "shaped": [{}],
+}
+KINDS = {
+    "megan": "discriminator",
+    "gail": "discriminator",
+    "emma": "linear",
+    "wiem": "linear",
+    "airl": "shaped",
+}
+CASES = [
+    pytest.param(name, solver, form, id=f"{name}-{solver}-{number}")
+    for name, entry in ALGORITHMS.items()
+    for solver in entry.solvers
+    for number, form in enumerate(FORMS[KINDS[name]])
+]
+
+
+def test_the_registry_is_what_the_settings_allow():
+    assert tuple(ALGORITHMS) == get_args(AlgorithmName)
+    assert tuple(SOLVERS) == get_args(SolverName)
+    assert set(KINDS) == set(ALGORITHMS), "name the cost forms of a new algorithm here"
+
+
+def play(config: TrainConfig):
+    setting = prepare(config, threads=1)
+    state, _, buffer = begin(setting)
+    *_, last = girl(setting.game, setting.task, setting.expert, buffer, state)
+    return setting, last
+
+
+def fingerprint(state) -> str:
+    leaves = jax.tree.leaves((state.cost, state.solver))
+    return hashlib.sha256(b"".join(np.asarray(x).tobytes() for x in leaves)).hexdigest()
+
+
+@pytest.mark.parametrize(("name", "solver", "form"), CASES)
+def test_it_runs_repeats_and_comes_back_from_disk(name, solver, form, tmp_path):
+    """Finite states, bits that follow from the seed, and a cost that a file gives back."""
+    marks = []
+    for sampler in get_args(Method):
+        config = replace(TINY, algorithm=name, eta=None, solver=solver, sampler=sampler, **form)
+        setting, last = play(config)
+        marks.append(fingerprint(last.state))
+    assert all(np.isfinite(np.asarray(x)).all() for x in jax.tree.leaves(last.state))
+    assert all(np.isfinite(float(x)) for x in (*last.cost_info, *last.solver_info))
+    assert fingerprint(play(config)[1].state) == marks[-1]
+    cost = setting.game.cost
+    assert isinstance(cost, Cost)
+    assert isinstance(setting.game.solver, Solver)
+    cost.check(cost.stored(last.state.cost))
+    save_tree(tmp_path / "cost.safetensors", cost.stored(last.state.cost))
+    again = load_tree(tmp_path / "cost.safetensors", cost.stored(begin(setting)[0].cost))
+    points = setting.expert.points()
+    assert np.array_equal(cost(again, *points), cost(last.state.cost, *points))
+    assert cost(again, *points).shape == (len(points.obs),)
+    assert cost.portable()(again, *points).shape == (len(points.obs),)
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("mode", ["terminating", "absorbing"])
+def test_discrete_actions_and_early_ends(name, mode, tmp_path):
+    from etairl.demos import Demos, save_demos
+    from etairl.rollouts import UniformPolicy, collect
+    from etairl.tasks import make_task
+
+    task = make_task("CartPole-v1", 4, horizon=20, seed=9)
+    played = collect(np.random.default_rng(0), task, UniformPolicy(task), 4)
+    save_demos(Demos(played, task.spec, "random"), tmp_path / "d.npz")
+    config = replace(TINY, algorithm=name, eta=None, env="CartPole-v1", mode=mode)
+    _, last = play(replace(config, demos=str(tmp_path / "d.npz"), demonstrations=None))
+    assert all(np.isfinite(np.asarray(x)).all() for x in jax.tree.leaves(last.state))
+
+
+@pytest.mark.parametrize("omega", ["entropy", "tsallis:2", "tsallis:1.5", "kl", "none"])
+def test_every_regulariser_runs(omega):
+    config = replace(TINY, omega=omega)
+    assert config.anchor == (omega == "kl")
+    assert (config.sac.temperature is None) == (omega in ("entropy", "kl"))
+    _, last = play(config)
+    assert all(np.isfinite(np.asarray(x)).all() for x in jax.tree.leaves(last.state))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"algorithm": "gail", "eta": "poisson:3"}, "gail is megan with eta dirac:0"),
+        ({"algorithm": "airl", "omega": "tsallis:2"}, "airl needs the regulariser entropy"),
+        ({"algorithm": "airl", "anchor": True}, "airl needs the regulariser entropy, got kl"),
+        (
+            {"algorithm": "airl", "sac": SACConfig(temperature=0.1)},
+            "read against log pi, so its temperature is 1, got 0.1",
+        ),
+        ({"omega": "none", "anchor": True}, "--anchor is the regulariser kl"),
+        ({"omega": "entropie"}, "unknown regulariser 'entropie'"),
+        ({"solver": "ppo"}, "solver must be one of sac"),
+        ({"algorithm": "girl"}, "algorithm must be one of megan, gail, emma, wiem, airl"),
+    ],
+)
+def test_choices_that_do_not_fit(change, message, unchecked):
+    with pytest.raises(InputError, match=message):
+        replace(TINY, **{"eta": None} | change)
+
+
+def test_each_has_its_own_eta_and_airl_its_temperature():
+    etas = {name: replace(TINY, algorithm=name, eta=None).eta for name in ALGORITHMS}
+    assert etas == {
+        "megan": "geometric:0.99",
+        "gail": "dirac:0",
+        "emma": "geometric:0.99",
+        "wiem": "geometric:0.99",
+        "airl": "dirac:0",
+    }
+    assert replace(TINY, algorithm="airl", eta="poisson:3").sac.temperature == 1.0
+
+
+def test_every_algorithm_has_a_page_of_the_template():
+    from pathlib import Path
+
+    docs = Path(etairl.__file__).parents[2] / "docs" / "algorithms"
+    pages = {"megan": "megan", "gail": "megan"} | {n: n for n in ("emma", "wiem", "airl")}
+    assert set(pages) == set(ALGORITHMS)
+    for page in set(pages.values()):
+        text = (docs / f"{page}.md").read_text()
+        for heading in (
+            "## What it solves",
+            "## Pseudo-code and metrics",
+            "## Deviations from the published algorithm",
+            "## What has been checked",
+        ):
+            assert heading in text, f"{page}: {heading}"

@@ -1,0 +1,162 @@
+"""The sampled cost players of EMMA and WIEM against exact occupancies of small MDPs."""
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from etairl.algorithms.girl import Expert
+from etairl.costs.family import Points, View
+from etairl.costs.linear import LinearConfig, LinearCost
+from etairl.eta import Geometric
+from etairl.evaluation.explanation import clustered_means, weighted_means
+from etairl.measures import FutureSampler
+from etairl.penalties import Ball, Simplex
+from etairl.rollouts import collect
+from etairl.solvers.sac import ActionScaling
+from etairl.tabular import MDP, LinearCosts, mu, random_mdp, random_policy
+from etairl.tasks import make_task
+from etairl.types import Spec
+
+GAMMA, ETA, HORIZON, EPISODES = 0.6, Geometric(0.5), 30, 1500
+SAMPLER = FutureSampler(ETA, GAMMA, "exact")
+SHAPE = (40, 5000)
+
+
+class World(gymnasium.Env):
+    """A finite MDP as an environment; the observation is one column per state."""
+
+    def __init__(self, mdp: MDP):
+        self.mdp, self.state = mdp, 0
+        self.observation_space = gymnasium.spaces.Box(0.0, 1.0, (mdp.states,), np.float32)
+        self.action_space = gymnasium.spaces.Discrete(mdp.actions)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.state = int(self.np_random.choice(self.mdp.states, p=self.mdp.p0))
+        return self._seen(), {}
+
+    def step(self, action):
+        law = self.mdp.kernel[self.state, int(action)]
+        self.state = int(self.np_random.choice(self.mdp.states, p=law))
+        return self._seen(), 0.0, False, False, {}
+
+    def _seen(self):
+        return np.eye(self.mdp.states, dtype=np.float32)[self.state]
+
+
+@pytest.fixture(scope="module")
+def world():
+    """Two behaviours of a random MDP: tables, episodes, and a table of features."""
+    rng = np.random.default_rng(3)
+    mdp = random_mdp(rng, states=4, actions=2, gamma=GAMMA)
+    tables = [random_policy(rng, mdp) for _ in range(2)]
+    gymnasium.register("World-v0", entry_point=lambda **_: World(mdp))
+    played = []
+    for seed, table in enumerate(tables):
+        task = make_task("World-v0", 100, horizon=HORIZON, seed=seed)
+        cumulative = np.cumsum(table, axis=1)
+
+        def policy(rng, seen, cumulative=cumulative):
+            rows = cumulative[seen.argmax(axis=1)]
+            return (rows < rng.random((len(rows), 1))).sum(axis=1, keepdims=True)
+
+        played.append(collect(np.random.default_rng(seed), task, policy, EPISODES))
+    del gymnasium.registry["World-v0"]
+    return mdp, tables, played, rng.normal(size=(4, 2, 3))
+
+
+def exact_difference(world) -> np.ndarray:
+    """Of normalised occupancies; what lies beyond the horizon weighs less than 1e-4."""
+    mdp, tables, _, features = world
+    own, expert = (mu(mdp, table, ETA).values for table in tables)
+    return (1 - GAMMA) * LinearCosts(features, Ball()).difference(own, expert)
+
+
+def draws(trajectories, seed) -> Points:
+    held = Expert.of(trajectories, ActionScaling(Spec(4, 1, discrete_actions=2)))
+    rows = SAMPLER.rows(np.random.default_rng(seed), held.episodes.offsets, SHAPE[0] * SHAPE[1])
+    t = held.buffer.transitions(held.episodes.rows(rows), SHAPE)
+    return Points(*map(jnp.asarray, (t.observations, t.actions, t.next_observations)))
+
+
+@pytest.fixture
+def features_module(world, tmp_path, monkeypatch) -> str:
+    text = f"import jax.numpy as jnp\nTABLE = jnp.asarray({world[3].tolist()})\n"
+    text += "def table(obs, act):\n"
+    text += "    return TABLE[obs.argmax(axis=-1), act[..., 0].astype(int)]\n"
+    (tmp_path / "exact_features.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(__import__("sys").modules, "exact_features", raising=False)
+    return "exact_features:table"
+
+
+def standard_errors(world) -> np.ndarray:
+    """Of the raw differences: over episodes, and of the draws on top."""
+    _, _, played, features = world
+    parts = []
+    for t in played:
+        values = features[t.observations.argmax(axis=1), t.actions[:, 0]]
+        parts.append(
+            weighted_means(values, t, SAMPLER)[1] ** 2 + values.var(axis=0) / np.prod(SHAPE)
+        )
+    return np.sqrt(sum(parts))
+
+
+def test_gaps_of_whole_episodes_are_the_exact_ones_within_their_errors(world):
+    _, _, played, features = world
+    means = []
+    for t in played:
+        values = features[t.observations.argmax(axis=1), t.actions[:, 0]]
+        means.append(weighted_means(values, t, SAMPLER))
+    gap = means[0][0] - means[1][0]
+    error = np.hypot(means[0][1], means[1][1])
+    assert (np.abs(gap - exact_difference(world)) < 4.0 * error).all()
+    assert (error < 0.03).all()
+
+
+def test_emma_sees_the_exact_gap(world, features_module):
+    cost = LinearCost(
+        LinearConfig(features_module, cost_rate=1.0), View(Spec(4, 1, discrete_actions=2)), Ball()
+    )
+    own, expert = (draws(t, seed) for seed, t in enumerate(world[2]))
+    state = cost.init(jax.random.key(0), Points(*(x.reshape(-1, x.shape[-1]) for x in expert)))
+    state, info = cost.updates(jax.random.key(0), state, own, expert)
+    scale = np.asarray(state.features.scale, np.float64)
+    exact = exact_difference(world) / scale
+    tolerance = 4.0 * np.linalg.norm(standard_errors(world) / scale)
+    assert float(info.gap) == pytest.approx(np.linalg.norm(exact), abs=tolerance)
+    assert tolerance < 0.4 * np.linalg.norm(exact)
+    direction = exact / np.linalg.norm(exact)
+    off = np.linalg.norm(np.asarray(state.weights) - direction)
+    assert off < 2 * tolerance / np.linalg.norm(exact)
+
+
+@pytest.mark.parametrize("both", [True, False])
+def test_wiem_finds_the_worst_feature(world, features_module, both):
+    config = LinearConfig(features_module, both_signs=both, cost_rate=1.0)
+    cost = LinearCost(config, View(Spec(4, 1, discrete_actions=2)), Simplex())
+    own, expert = (draws(t, seed) for seed, t in enumerate(world[2]))
+    state = cost.init(jax.random.key(0), Points(*(x.reshape(-1, x.shape[-1]) for x in expert)))
+    state, info = cost.updates(jax.random.key(0), state, own, expert)
+    scale = np.asarray(state.features.scale, np.float64)
+    exact = exact_difference(world) / scale
+    errors = standard_errors(world) / scale
+    exact, errors = (
+        (np.concatenate([exact, -exact]), np.tile(errors, 2)) if both else (exact, errors)
+    )
+    worst = int(np.argmax(exact))
+    runner_up = np.sort(exact)[-2]
+    assert exact[worst] - runner_up > 4.0 * errors.max(), "choose a world with a clear answer"
+    assert np.asarray(state.weights).tolist() == np.eye(len(exact))[worst].tolist()
+    assert float(info.gap) == pytest.approx(exact[worst], abs=4.0 * errors[worst])
+
+
+def test_standard_errors_by_hand():
+    """Two episodes, of two steps and of one, whose step weighs double."""
+    values, weights = np.array([[1.0], [2.0], [3.0]]), np.array([1.0, 1.0, 2.0])
+    mean, error = clustered_means(values, weights, np.array([0, 2]))
+    assert mean == pytest.approx([9 / 4])
+    first, second = (1 - 9 / 4) + (2 - 9 / 4), 2 * (3 - 9 / 4)
+    assert error == pytest.approx([np.sqrt((first**2 + second**2) * 2) / 4])
