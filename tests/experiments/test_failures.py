@@ -10,7 +10,8 @@ import etairl
 from etairl.algorithms.girl import GirlConfig
 from etairl.costs.discriminator import DiscriminatorConfig
 from etairl.demos import Demos, save_demos
-from etairl.experiments.imitation import prepare, run
+from etairl.experiments.imitation import run
+from etairl.experiments.preparation import prepare
 from etairl.experiments.settings import TrainConfig
 from etairl.rollouts import UniformPolicy, collect
 from etairl.runs import RunDirectory
