@@ -151,7 +151,7 @@ def test_phases_that_make_no_sense_are_refused():
     half = np.full((2, 2), 0.5)
     with pytest.raises(InputError, match=r"kappa must lie in \[0, 1\), got 1.0; Geom\(1\) is"):
         phase_optimal(mdp, 1.0)
-    with pytest.raises(InputError, match=r"kappa must lie in \[0, 1\), got -0.5"):
+    with pytest.raises(InputError, match=r"kappa must lie in \[0, 1\), got -0.5$"):
         phase_mu(mdp, -0.5, half, half)
     with pytest.raises(InputError, match=r"policy\[0\] sums to 2"):
         phase_mu(mdp, 0.5, half, 2.0 * np.ones((2, 2)) / 2)
