@@ -203,13 +203,13 @@ def product_mdp(worlds: list[MDP], law: Float[np.ndarray, " task"] | None = None
     law = np.full(len(worlds), 1.0 / len(worlds)) if law is None else _numbers("law", law)
     if law.shape != (len(worlds),):
         raise InputError(f"law must have one entry per task, {len(worlds)}, got shape {law.shape}")
-    law = _laws("law", law[None], _vector)[0]
+    shares = _laws("law", law[None], _vector)[0]
     kernel = sp.csr_array(sp.block_diag([world.rows for world in worlds]))
     pairs = (len(worlds) * first.states, first.actions, len(worlds) * first.states)
     return MDP(
         P=kernel if first.sparse else kernel.toarray().reshape(pairs),
         c=np.concatenate([world.c for world in worlds]),
-        p0=np.concatenate([f * w.p0 for f, w in zip(law, worlds, strict=True)]),
+        p0=np.concatenate([f * w.p0 for f, w in zip(shares, worlds, strict=True)]),
         gamma=first.gamma,
     )
 
@@ -250,7 +250,7 @@ def _checked_kernel(P: Any, states: int, actions: int) -> np.ndarray | sp.csr_ar
                 f"action of c, got {kernel.shape}"
             )
         kernel.sum_duplicates()
-        _make_sparse_laws(kernel, pair)
+        _make_sparse_laws(kernel, states, pair)
         for part in (kernel.data, kernel.indices, kernel.indptr):
             part.flags.writeable = False
         return kernel
@@ -262,12 +262,12 @@ def _checked_kernel(P: Any, states: int, actions: int) -> np.ndarray | sp.csr_ar
     return _frozen(_laws("P", kernel.reshape(-1, states), pair).reshape(kernel.shape))
 
 
-def _make_sparse_laws(kernel: sp.csr_array, where: Any) -> None:
+def _make_sparse_laws(kernel: sp.csr_array, states: int, where: Any) -> None:
     bad = np.flatnonzero(~(kernel.data >= 0.0) | ~np.isfinite(kernel.data))
     if len(bad):
         row = int(np.searchsorted(kernel.indptr, bad[0], side="right")) - 1
         _refuse_entry("P", where(row), int(kernel.indices[bad[0]]), float(kernel.data[bad[0]]))
-    sums = _divisors("P", np.asarray(kernel.sum(axis=1)).reshape(-1), kernel.shape[1], where)
+    sums = _divisors("P", np.asarray(kernel.sum(axis=1)).reshape(-1), states, where)
     kernel.data /= np.repeat(sums, np.diff(kernel.indptr))
 
 
