@@ -80,8 +80,9 @@ def test_arithmetic_of_the_replay_buffer():
 
 
 @pytest.mark.filterwarnings("ignore")  # the old versions are deprecated, and say so
-def test_dimensions_of_the_tasks():
+def test_dimensions_of_the_tasks(tmp_path, monkeypatch):
     """As the environments have them; v2 and v3 of Ant are v4 with contact forces."""
+    monkeypatch.chdir(tmp_path)  # where MuJoCo may write its log
     text = entry(1)
     for name, options, shown in (
         ("HalfCheetah-v5", {}, "17 + 6 = 23"),
