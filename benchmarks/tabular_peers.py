@@ -17,6 +17,7 @@ import numpy as np
 from imitation.algorithms.mce_irl import mce_occupancy_measures, mce_partition_fh
 from quantecon.markov import DiscreteDP
 
+COMMAND = "make -C benchmarks tabular"
 SIZES = ((3, 2, 0.5), (5, 3, 0.8), (6, 4, 0.9))  # states, actions, gamma
 
 
@@ -66,7 +67,8 @@ def main() -> None:
         w = world(rng, *size)
         case = w | hard(w) | soft(w)
         cases.append({key: np.asarray(value).tolist() for key, value in case.items()})
-    made_by = {name: version(name) for name in ("imitation", "quantecon", "numpy")}
+    made_by = {"command": COMMAND}
+    made_by |= {name: version(name) for name in ("imitation", "quantecon", "numpy")}
     Path(sys.argv[1]).write_text(json.dumps({"made_by": made_by, "cases": cases}) + "\n")
 
 

@@ -96,11 +96,48 @@ def test_a_mistake_in_the_laboratory_is_found(letter, mistake, monkeypatch):
     assert CHECKS[letter](3).verdict != DOCUMENTED[letter]
 
 
-def test_the_command_prints_what_the_documentation_shows():
-    """As a user runs it, in a process of its own; ten seconds on an idle machine."""
-    done = subprocess.run(
-        [sys.executable, "-m", "etairl", "theory"], capture_output=True, text=True, timeout=300
-    )
+@pytest.fixture(scope="module")
+def done() -> subprocess.CompletedProcess:
+    """The command as a user runs it, in a process of its own; ten seconds on an idle machine."""
+    command = [sys.executable, "-m", "etairl", "theory"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300)
+
+
+def section(text: str, letter: str, start: str, end: str) -> str:
+    """What belongs to one letter, without line breaks."""
+    found = re.search(start.format(letter) + f"(.*?)(?:{end})", text, re.DOTALL)
+    return " ".join(found[1].split())
+
+
+@pytest.mark.parametrize(
+    ("letter", "numbers"),
+    [
+        ("a", ["26 of 200"]),
+        ("f", ["3% (median)", "11%"]),
+        ("g", ["3.0%"]),
+        ("k", ["0.3325", "-2.3e-04"]),
+        ("m", ["195 of 200"]),
+        ("o", ["entropy .05 leaves up to 0.031"]),
+    ],
+)
+def test_the_errata_have_the_numbers_of_the_command(done, letter, numbers):
+    """Counts and errors over random draws depend on the draws; these are the seeded ones."""
+    printed = section("\n" + done.stdout, letter, r"\n\({}\) ", r"\ntrials")
+    written = section(ERRATA, letter, r'<a id="{}"></a>', r'<a id="\w"></a>|\Z')
+    for number in numbers:
+        assert number in printed
+        assert number in written
+
+
+def test_recovery_is_as_exact_as_the_errata_say(done):
+    printed = section("\n" + done.stdout, "o", r"\n\({}\) ", r"\ntrials")
+    exact, published = re.search(r"off by at most (\S+); .* 20 steps\): (\S+);", printed).groups()
+    assert float(exact) < 3e-15
+    assert float(published) < 2e-15
+    assert "p = 0.800000000" in printed
+
+
+def test_the_command_prints_what_the_documentation_shows(done):
     assert done.returncode == 0, done.stderr
     page = (Path(__file__).parents[1] / "docs" / "cli.md").read_text()
     shown = re.search(r"^\$ etairl theory\n(.*?)^```", page, re.M | re.DOTALL)[1]

@@ -87,6 +87,26 @@ def test_features_that_are_none_are_refused(name):
             ALGORITHMS[name](mdp, expert, wrong)
 
 
+@pytest.mark.usefixtures("unchecked")
+def test_imitations_that_make_no_sense_are_refused():
+    mdp, expert, _ = problem()
+    for settings, message in (
+        ({"steps": -1}, "imitation needs at least one step, got -1"),
+        ({"rate": 0.0}, "the rate of mirror steps must be positive, got 0.0"),
+        ({"rate": float("nan")}, "must be positive, got nan"),
+    ):
+        with pytest.raises(InputError, match=message):
+            MirrorSettings(**settings)
+    with pytest.raises(InputError, match=r"weights\[0\] is -1: a time weight is finite and not"):
+        imitate(mdp, Dirac(0), expert, MirrorSettings(steps=3), [-1.0, 2.0])
+    with pytest.raises(InputError, match=r"one per step, got \(\)"):
+        imitate(mdp, Dirac(0), expert, MirrorSettings(steps=3), 1.0)
+    twice = imitate(mdp, Dirac(0), expert, MirrorSettings(steps=3), [1.0, 2.0])
+    assert (
+        twice == imitate(mdp, Dirac(0), expert, MirrorSettings(steps=3), np.array([1, 2]))
+    ).all()
+
+
 def test_a_normalised_expert_is_right_where_the_weights_are():
     """With weights of its own, here those of one step, `imitate` expects their sum."""
     mdp, eta = go_stay(0.0, 0.0, 0.0), Dirac(0)

@@ -13,7 +13,6 @@ from etairl.eta import (
     ZeroModifiedGeometric,
     parse_eta,
 )
-from etairl.tabular import linear
 from etairl.tabular.generators import (
     chain,
     go_stay,
@@ -22,7 +21,6 @@ from etairl.tabular.generators import (
     random_policy,
     random_sparse_mdp,
 )
-from etairl.tabular.linear import solve
 from etairl.tabular.mdp import MDP
 from etairl.tabular.measures import (
     future,
@@ -141,8 +139,18 @@ def test_unvisited_states_are_explicit():
         policy_from_occupancy(measure)
     assert policy_from_occupancy(measure, "uniform").tolist() == [[0.25, 0.75], [0.5, 0.5]]
     assert np.isnan(policy_from_occupancy(measure, "nan")[1]).all()
-    with pytest.raises(InputError, match=r"measure\[0, 1\] is -1"):
-        policy_from_occupancy(np.array([[1.0, -1.0]]))
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_measures_that_are_none_are_refused():
+    for value, message in ((-1.0, "is -1: a measure is not"), (np.inf, "is inf: a measure is fin")):
+        with pytest.raises(InputError, match=rf"measure\[0, 1\] {message}"):
+            policy_from_occupancy(np.array([[1.0, value]]))
+    with pytest.raises(InputError, match=r"measure\[1, 0\] is nan: a measure is finite"):
+        policy_from_occupancy(np.array([[1.0, 1.0], [np.nan, 1.0]]))
+    with pytest.raises(InputError, match=r"a measure needs shape \[state, action\], got \(2,\)"):
+        policy_from_occupancy(np.ones(2))
+    assert policy_from_occupancy([[1, 3], [2, 2]]).tolist() == [[0.25, 0.75], [0.5, 0.5]]
 
 
 @pytest.mark.parametrize("eta", [Uniform(), Geometric(1.0)], ids=str)
@@ -151,15 +159,6 @@ def test_laws_without_a_horizon_are_singular(eta):
     for measure in (mu, future):
         with pytest.raises(InputError, match="no law without a horizon, so the system I - P would"):
             measure(mdp, go_stay_policy(0.5), eta)
-
-
-def test_systems_that_are_singular_to_working_precision():
-    rng = np.random.default_rng(5)
-    with pytest.raises(InputError, match=r"the system I - 1 P is singular"):
-        solve(np.eye(2), np.ones(2), 1.0)
-    mdp = random_mdp(rng, 3, 2, 1.0 - 1e-15)
-    with pytest.raises(InputError, match="singular to working precision: the error may be"):
-        mu(mdp, random_policy(rng, mdp), Geometric(0.5))
 
 
 def test_a_law_that_looks_too_far_is_refused():
@@ -208,28 +207,18 @@ def test_measures_of_no_policy_or_no_law_are_refused():
         mu_in_time(mdp, np.stack([stay, stay, bad]), Geometric(0.5))
     with pytest.raises(InputError, match=r"shape \(steps, 2, 2\) with at least one step, got \(0,"):
         mu_in_time(mdp, np.zeros((0, 2, 2)), Geometric(0.5))
+    with pytest.raises(InputError, match="policy must hold real numbers, got <U7"):
+        mu(mdp, "uniform", Geometric(0.5))
+    for weights, message in (
+        ([1.0, -1.0], r"weights\[1\] is -1: a time weight is finite and not negative"),
+        ([np.nan], r"weights\[0\] is nan"),
+        ([[1.0]], r"one per step, got \(1, 1\)"),
+    ):
+        with pytest.raises(InputError, match=message):
+            weighted(mdp, stay, weights)
 
 
-@pytest.mark.parametrize("transpose", [False, True])
-def test_the_error_of_a_solve_bounds_a_wrong_solution(monkeypatch, transpose):
-    """A solver that is off by 1e-9 must be found out by the residual, whichever way it came."""
-    rng = np.random.default_rng(6)
-    mdp = random_mdp(rng, 5, 2, 0.9)
-    step, b = mdp.under(random_policy(rng, mdp)), rng.random(5)
-    exact, _ = solve(step, b, 0.9, transpose)
-    true_solve, off = np.linalg.solve, 1e-9 * rng.standard_normal(5)
-    monkeypatch.setattr(linear.np.linalg, "solve", lambda a, y: true_solve(a, y) + off)
-    found, error = solve(step, b, 0.9, transpose)
-    missing = np.linalg.norm(found - exact, 1 if transpose else np.inf)
-    assert 1e-10 < missing <= error + 1e-13
-
-
-def test_sparse_elimination_solves_what_the_iteration_gives_up(monkeypatch):
-    mdp = sparse_chain(40)
-    step = mdp.under(np.full((40, 2), 0.5))
-    b = np.random.default_rng(7).random(40)
-    expected = np.linalg.solve(np.eye(40) - 0.95 * step.toarray(), b)
-    monkeypatch.setattr(linear, "_iterate", lambda matrix, b, discount: np.zeros(40))
-    found, error = solve(step, b, 0.95)
-    assert found == pytest.approx(expected, abs=1e-11)
-    assert error < 1e-11
+@pytest.mark.parametrize("tolerance", [np.nan, -1.0])
+def test_tolerances_that_are_none_are_refused(tolerance):
+    with pytest.raises(InputError, match="a tolerance is a number of at least 0, got"):
+        mu(go_stay(0.0, 0.0, 0.0), go_stay_policy(1.0), Poisson(3.0), tolerance)

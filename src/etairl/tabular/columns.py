@@ -8,6 +8,7 @@ reached after finitely many columns. The answer is a mixture: choose `policies[i
 `shares[i]` at the start.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -49,26 +50,39 @@ class Saddle(NamedTuple):
 
 
 def generate(game: Game, tolerance: float = 1e-8, most: int = 500) -> Saddle:
-    """Add best responses until the gap is closed, starting from that to no cost at all.
+    r"""Add best responses until the gap is closed, starting from that to no cost at all.
 
     Args:
         game: the problem.
-        tolerance: the gap to reach. If a best response repeats before, nothing more can be added:
-            the answer is then returned as it is, with `solved` False.
+        tolerance: the gap to reach, in units of `Game.unit` over $1-\gamma$, so that $f\to sf$
+            changes nothing. If a best response repeats before, nothing more can be added: the
+            answer is then returned as it is, with `solved` False.
         most: columns at most; beyond, the game is refused.
     """
+    if not isinstance(game.costs, LinearCosts):
+        return _generate(game, tolerance, most)
+    unit = game.unit
+    costs = LinearCosts(game.costs.features / unit, game.costs.weights)
+    found = _generate(replace(game, costs=costs), tolerance, most)
+    return found._replace(
+        primal=unit * found.primal, dual=unit * found.dual, cost=unit * found.cost
+    )
+
+
+def _generate(game: Game, tolerance: float, most: int) -> Saddle:
+    mass = 1.0 / (1.0 - game.mdp.gamma)
     first = game.respond(np.zeros(game.mdp.c.shape))
     columns, policies = [first.occupancy], [first.policy]
     best = (-np.inf, np.zeros(game.mdp.c.shape))
     for iteration in range(1, most + 1):
-        shares, cost = _master(game, np.stack(columns), tolerance)
+        shares, cost = _master(game, np.stack(columns), tolerance * mass)
         occupancy = np.tensordot(shares, np.stack(columns), axes=1)
         answer = game.respond(cost)
         best = max(best, (answer.value + game.costs.offset(cost, game.expert), cost), key=_first)
         primal = game.primal(occupancy)
         known = min(float(np.abs(column - answer.occupancy).max()) for column in columns)
-        solved = primal - best[0] <= tolerance
-        if solved or known < 1e-14:
+        solved = primal - best[0] <= tolerance * mass
+        if solved or known < 1e-14 * mass:
             kept = np.flatnonzero(shares > 0.0)
             return Saddle(
                 primal=primal,

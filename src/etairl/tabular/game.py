@@ -173,6 +173,13 @@ class Game:
         geometric = geometric_weights(self.eta, self.mdp.gamma) is not None
         return geometric or self.within != "stationary"
 
+    @property
+    def unit(self) -> float:
+        r"""The size of a cost: the largest feature, or 1 for $\log D$."""
+        if isinstance(self.costs, LinearCosts):
+            return float(np.abs(self.costs.features).max())
+        return 1.0
+
     def primal(self, occupancy: Pairs) -> float:
         r"""$\max_cL(\mu, c)$: how far the occupancy is from the expert's."""
         return self.costs.maximum(occupancy, self.expert)[0]

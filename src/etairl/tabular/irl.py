@@ -11,7 +11,8 @@ r"""The algorithms of inverse RL by name, as exact saddle problems with any $\et
 
 Maximum-entropy IRL is in `etairl.tabular.maxent`. The expert is an occupancy: `mu` of a policy, a
 mixture of such, or `empirical_mu` of episodes. All but `imitate` return a `Saddle` with primal,
-dual and gap; `Saddle.proven` says whether the dual is a bound.
+dual and gap; `Saddle.proven` says whether the dual is a bound, `Saddle.solved` whether the gap is
+at most `tolerance`, in units of the largest feature (1 for `megan`) over $1-\gamma$.
 """
 
 from dataclasses import dataclass
@@ -36,24 +37,41 @@ from etairl.tabular.game import (
     check_occupancy,
 )
 from etairl.tabular.mdp import MDP, Pairs, Policy
-from etairl.tabular.measures import mu, policy_from_occupancy, weighted
+from etairl.tabular.measures import (
+    check_weights,
+    geometric_weights,
+    mu,
+    policy_from_occupancy,
+    weighted,
+)
 from etairl.tabular.operators import NONE, evaluate
 from etairl.tabular.phase import flow_polytope
+from etairl.tabular.rl import mirror_step
 from etairl.types import InputError
 
 
 def emma(
-    mdp: MDP, eta: Eta, expert: Pairs, features: Features, within: Within = "stationary"
+    mdp: MDP,
+    eta: Eta,
+    expert: Pairs,
+    features: Features,
+    within: Within = "stationary",
+    tolerance: float = 1e-8,
 ) -> Saddle:
     r"""EMMA: $\min_\mu\lVert\langle\mu,f\rangle-\langle\mu_E,f\rangle\rVert_2$ (Prop. `P:EMMA`).
 
     At $\eta=\delta_0$, apprenticeship learning by matching feature expectations.
     """
-    return generate(Game(mdp, eta, expert, LinearCosts(features, Ball()), within))
+    return generate(Game(mdp, eta, expert, LinearCosts(features, Ball()), within), tolerance)
 
 
 def max_margin(
-    mdp: MDP, eta: Eta, expert: Pairs, features: Features, within: Within = "stationary"
+    mdp: MDP,
+    eta: Eta,
+    expert: Pairs,
+    features: Features,
+    within: Within = "stationary",
+    tolerance: float = 1e-8,
 ) -> Saddle:
     r"""The cost that tells the expert best from every other behaviour.
 
@@ -61,45 +79,60 @@ def max_margin(
     is `dual`, its cost `cost`. It is the other side of `emma`, and column generation is Abbeel and
     Ng's algorithm: add the best response as a constraint, maximise the margin again.
     """
-    return emma(mdp, eta, expert, features, within)
+    return emma(mdp, eta, expert, features, within, tolerance)
 
 
 def wiem(
-    mdp: MDP, eta: Eta, expert: Pairs, features: Features, within: Within = "stationary"
+    mdp: MDP,
+    eta: Eta,
+    expert: Pairs,
+    features: Features,
+    within: Within = "stationary",
+    tolerance: float = 1e-8,
 ) -> Saddle:
     r"""WIEM: $\min_\mu\max_i(\langle\mu,f_i\rangle-\langle\mu_E,f_i\rangle)$ (Prop. `P:WIEM`).
 
     The value is at most 0 for a realisable expert, and below 0 where the learner can beat the
     expert on every feature.
     """
-    return generate(Game(mdp, eta, expert, LinearCosts(features, Simplex()), within))
+    return generate(Game(mdp, eta, expert, LinearCosts(features, Simplex()), within), tolerance)
 
 
-def megan(mdp: MDP, eta: Eta, expert: Pairs, within: Within = "stationary") -> Saddle:
+def megan(
+    mdp: MDP,
+    eta: Eta,
+    expert: Pairs,
+    within: Within = "stationary",
+    tolerance: float = 1e-8,
+) -> Saddle:
     r"""MEGAN: $\min_\mu\max_D\langle\mu,\log D\rangle+\langle\mu_E,\log(1-D)\rangle$ (`P:MEGAN`).
 
     The value is $\frac{1}{1-\gamma}(2\,\mathrm{JS}-\log4)$ of the normalised occupancies.
     """
-    return generate(Game(mdp, eta, expert, GANCosts(), within))
+    return generate(Game(mdp, eta, expert, GANCosts(), within), tolerance)
 
 
-def lpal(mdp: MDP, eta: Eta, expert: Pairs, features: Features) -> Saddle:
+def lpal(mdp: MDP, eta: Eta, expert: Pairs, features: Features, tolerance: float = 1e-8) -> Saddle:
     r"""WIEM's game as one linear program over `flow_polytope`.
 
     Exact over $\mathcal{D}$ where the weights are geometric; for another $\mathrm{Geom}(\kappa)$
     over $\mathcal{M}_{\text{phase}}$, whose minimiser need not be the occupancy of any policy that
-    does not see the phase: then `policies[0]` is [waiting and running, state, action].
+    does not see the phase: then `policies[0]` is [waiting and running, state, action]. The dual
+    is not the program's but that of the best response to its cost.
     """
     expert, features = check_occupancy(mdp, expert), check_features(mdp, features)
     flow, costs = flow_polytope(mdp, eta), LinearCosts(features, Simplex())
+    classical = geometric_weights(eta, mdp.gamma) is not None
+    game = Game(mdp, eta, expert, costs, "stationary" if classical else "phase")
     columns, count = flow.matrix.shape[1], features.shape[-1]
     excess = np.zeros((count, columns + 1))
-    excess[:, columns - flow.size : columns] = features.reshape(flow.size, count).T
+    # The solver's own tolerances are absolute.
+    excess[:, columns - flow.size : columns] = features.reshape(flow.size, count).T / game.unit
     excess[:, -1] = -1.0
     found = linprog(
         np.append(np.zeros(columns), 1.0),
         A_ub=excess,
-        b_ub=np.einsum("saf,sa->f", features, expert),
+        b_ub=np.einsum("saf,sa->f", features, expert) / game.unit,
         A_eq=sp.hstack([flow.matrix, sp.csr_array((flow.matrix.shape[0], 1))]),
         b_eq=flow.rhs,
         bounds=[(0.0, None)] * columns + [(None, None)],
@@ -110,17 +143,19 @@ def lpal(mdp: MDP, eta: Eta, expert: Pairs, features: Features) -> Saddle:
     # One block of pairs where the weights are geometric, else one per phase.
     blocks = np.maximum(found.x[:columns], 0.0).reshape(-1, *mdp.c.shape)
     read = [policy_from_occupancy(block, unvisited="uniform") for block in blocks]
-    cost = costs.cost(np.maximum(-found.ineqlin.marginals, 0.0))
+    weights = np.maximum(-found.ineqlin.marginals, 0.0)
+    cost = costs.cost(weights / weights.sum())
+    primal, dual = game.primal(blocks[-1]), game.dual(cost)
     return Saddle(
-        primal=costs.maximum(blocks[-1], expert)[0],
-        dual=float(found.eqlin.marginals @ flow.rhs) - float((expert * cost).sum()),
+        primal=primal,
+        dual=dual,
         cost=cost,
         occupancy=blocks[-1],
         policies=[read[0] if len(read) == 1 else np.stack(read)],
         shares=np.ones(1),
         iterations=int(found.nit),
         proven=True,
-        solved=found.status == 0,
+        solved=bool(abs(primal - dual) <= tolerance * game.unit / (1.0 - mdp.gamma)),
     )
 
 
@@ -177,6 +212,12 @@ class MirrorSettings:
     divided by the occupancy of the state (two critics)"""
     regulariser: Regulariser = NONE
 
+    def __post_init__(self):
+        if not (self.rate > 0.0 and np.isfinite(self.rate)):
+            raise InputError(f"the rate of mirror steps must be positive, got {self.rate}")
+        if self.steps < 1:
+            raise InputError(f"imitation needs at least one step, got {self.steps}")
+
 
 def imitate(
     mdp: MDP,
@@ -191,6 +232,7 @@ def imitate(
     discriminator sees, for instance by the law of the two-stage sampler. In states that nobody can
     reach the answer means nothing; `MDP.require_reachable` refuses a world that has some.
     """
+    weights = None if weights is None else check_weights(weights)
     expert = check_occupancy(mdp, expert, None if weights is None else float(weights.sum()))
     settings = MirrorSettings() if settings is None else settings
     costs, policy = GANCosts(), np.full(mdp.c.shape, 1.0 / mdp.actions)
@@ -205,7 +247,5 @@ def imitate(
         else:
             v = evaluate(world, policy, settings.regulariser)
             direct = world.c - settings.regulariser.gradient(policy) + mdp.gamma * mdp.expect(v)
-        direct = direct - direct.min(axis=1, keepdims=True)
-        policy = policy * np.exp(-settings.rate * direct)
-        policy /= policy.sum(axis=1, keepdims=True)
+        policy = mirror_step(policy, settings.rate * direct)
     return policy

@@ -1,7 +1,8 @@
 r"""Linear systems $(I - \beta P_\pi)x = b$ and their transposes, with a proven error bound.
 
 $P_\pi$ is stochastic, so $\lVert(I-\beta P_\pi)^{-1}\rVert_\infty \le 1/(1-\beta)$ (and the same
-for the transpose in the 1-norm): the residual bounds the error, whichever way the solution came.
+for the transpose in the 1-norm): the residual, and what rounding can hide in it, bound the error,
+whichever way the solution came.
 """
 
 from typing import Any
@@ -16,9 +17,12 @@ from etairl.types import InputError
 Vector = Float[np.ndarray, " state"]
 _ACCEPTED = 1e-8  # relative error beyond which a system counts as singular
 _SOUGHT = 1e-13  # relative error that the iteration for sparse systems aims at
+EPSILON = float(np.finfo(float).eps)
 
 
-def solve(step: Any, b: Vector, discount: float, transpose: bool = False) -> tuple[Vector, float]:
+def solve(
+    step: Any, b: Vector, discount: float, transpose: bool = False, terms: int = 1
+) -> tuple[Vector, float]:
     r"""Solve $(I - \beta P_\pi)x = b$, or $x(I - \beta P_\pi) = b$ with `transpose`.
 
     A sparse system is solved by stabilised bi-conjugate gradients, whose cost per step is the
@@ -29,6 +33,7 @@ def solve(step: Any, b: Vector, discount: float, transpose: bool = False) -> tup
         b: right-hand side.
         discount: $\beta$, in [0, 1).
         transpose: solve for a row vector (a measure) instead of a column (a value).
+        terms: of the sum behind each entry of `step`, one per action, which was rounded too.
 
     Returns:
         x, and a bound of its error: in the 1-norm for a measure, else the largest of all states.
@@ -40,18 +45,23 @@ def solve(step: Any, b: Vector, discount: float, transpose: bool = False) -> tup
     matrix = step.T if transpose else step
     order = 1 if transpose else np.inf
     scale = max(float(np.linalg.norm(b, order)), np.finfo(float).tiny)
+    summed = np.diff(sp.csr_array(matrix).indptr) if sp.issparse(step) else len(b)
 
-    def error_of(x: Vector) -> float:
-        residual = b - x + discount * (matrix @ x)
-        return float(np.linalg.norm(residual, order)) / (1.0 - discount)
+    def residual(x: Vector) -> float:
+        return float(np.linalg.norm(b - x + discount * (matrix @ x), order))
 
     if sp.issparse(step):
         x = _iterate(matrix, b, discount)
-        if not error_of(x) <= 10.0 * _SOUGHT * scale / (1.0 - discount):
+        if not residual(x) <= 10.0 * _SOUGHT * scale:
             x = _eliminate(matrix, b, discount)
     else:
         x = np.linalg.solve(np.eye(len(b)) - discount * matrix, b)
-    error = error_of(x)
+    size = np.abs(x)
+    rounding = (summed + terms + 4.0) * discount * (matrix @ size) + 2.0 * (size + np.abs(b))
+    error = residual(x) + EPSILON * float(np.linalg.norm(rounding, order))
+    # The rows of P sum to 1 up to rounding only.
+    apart = 1.0 - discount - (len(b) + 2 * terms) * EPSILON
+    error = error / apart if apart > 0.0 else np.inf
     if not error <= _ACCEPTED * scale / (1.0 - discount):
         raise InputError(
             f"the system I - {discount!r} P is singular to working precision: the error may be "

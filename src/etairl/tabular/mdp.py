@@ -2,7 +2,8 @@ r"""Finite Markov decision processes: arrays that are checked once and read-only
 
 `P[s, a, s']` is the kernel, `c[s, a]` a cost that is minimised, `p0[s]` the law of the first state
 and `gamma` the discount (section 2.1 of the paper). A large kernel may be sparse: then it has one
-row per pair, `P[s * A + a, s']`.
+row per pair, `P[s * A + a, s']`. Probabilities that miss 1 by no more than a billionth are divided
+by their sum, so that every row is a law up to rounding.
 """
 
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ Pairs = Float[np.ndarray, "state action"]
 States = Float[np.ndarray, " state"]
 PoliciesInTime = Float[np.ndarray, "time state action"]
 _STOCHASTIC = 1e-9  # how far a row of probabilities may be from 1
+_ROUNDING = float(np.finfo(float).eps)  # per entry, how far it is left there
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +45,7 @@ class MDP:
         states, actions = self.c.shape
         if self.p0.shape != (states,):
             raise InputError(f"p0 must have shape ({states},) as c has, got {self.p0.shape}")
-        _check_rows("p0", self.p0[None], lambda row: "")
+        object.__setattr__(self, "p0", _frozen(_laws("p0", self.p0[None], _vector)[0]))
         object.__setattr__(self, "P", _checked_kernel(self.P, states, actions))
 
     @property
@@ -133,16 +135,15 @@ class MDP:
 
 def check_policy(mdp: MDP, policy: Policy) -> Policy:
     r"""The policy as float64 if it fits the MDP: rows $\pi(\cdot\mid s)$ that are laws."""
-    policy = np.asarray(policy, dtype=np.float64)
+    policy = _numbers("policy", policy)
     if policy.shape != mdp.c.shape:
         raise InputError(f"a policy needs shape {mdp.c.shape} as c has, got {policy.shape}")
-    _check_rows("policy", policy, lambda row: f"[{row}]")
-    return policy
+    return _laws("policy", policy, lambda row: f"[{row}]")
 
 
 def check_policies(mdp: MDP, policies: PoliciesInTime) -> PoliciesInTime:
     """The same for a policy that knows the time: one policy per step, at least one."""
-    policies = np.asarray(policies, dtype=np.float64)
+    policies = _numbers("policy", policies)
     if policies.ndim != 3 or policies.shape[1:] != mdp.c.shape or not len(policies):
         states, actions = mdp.c.shape
         raise InputError(
@@ -150,16 +151,23 @@ def check_policies(mdp: MDP, policies: PoliciesInTime) -> PoliciesInTime:
             f"got {policies.shape}"
         )
     rows = policies.reshape(-1, mdp.actions)
-    _check_rows("policy", rows, lambda row: f"[{row // mdp.states}, {row % mdp.states}]")
-    return policies
+    laws = _laws("policy", rows, lambda row: f"[{row // mdp.states}, {row % mdp.states}]")
+    return laws.reshape(policies.shape)
 
 
 def check_factor(name: str, factor: float, otherwise: str) -> float:
-    """A discount, or the parameter of a geometric law, if it lies in [0, 1)."""
+    """A discount, or the parameter of a geometric law, if it lies in [0, 1).
+
+    Args:
+        name: what to call it.
+        factor: the number.
+        otherwise: what is wrong with 1 or more.
+    """
     if not isinstance(factor, Real):
         raise InputError(f"{name} must be a number, got {factor!r}")
     if not 0.0 <= factor < 1.0:
-        raise InputError(f"{name} must lie in [0, 1), got {factor}; {otherwise}")
+        reason = f"; {otherwise}" if factor >= 1.0 else ""
+        raise InputError(f"{name} must lie in [0, 1), got {factor}{reason}")
     return float(factor)
 
 
@@ -192,32 +200,40 @@ def product_mdp(worlds: list[MDP], law: Float[np.ndarray, " task"] | None = None
             raise InputError(
                 f"task {number} differs from task 0 in states, actions or gamma; tasks share them"
             )
-    law = np.full(len(worlds), 1.0 / len(worlds)) if law is None else np.asarray(law, np.float64)
+    law = np.full(len(worlds), 1.0 / len(worlds)) if law is None else _numbers("law", law)
     if law.shape != (len(worlds),):
         raise InputError(f"law must have one entry per task, {len(worlds)}, got shape {law.shape}")
-    _check_rows("law", law[None], lambda row: "")
+    shares = _laws("law", law[None], _vector)[0]
     kernel = sp.csr_array(sp.block_diag([world.rows for world in worlds]))
     pairs = (len(worlds) * first.states, first.actions, len(worlds) * first.states)
     return MDP(
         P=kernel if first.sparse else kernel.toarray().reshape(pairs),
         c=np.concatenate([world.c for world in worlds]),
-        p0=np.concatenate([f * w.p0 for f, w in zip(law, worlds, strict=True)]),
+        p0=np.concatenate([f * w.p0 for f, w in zip(shares, worlds, strict=True)]),
         gamma=first.gamma,
     )
 
 
-def _read_only(name: str, array: Any) -> np.ndarray:
+def _numbers(name: str, array: Any) -> np.ndarray:
     try:
-        array = np.array(array)
+        array = np.asarray(array)
     except ValueError as error:
         raise InputError(f"{name} is no array of numbers: {error}") from None
     if array.dtype.kind not in "biuf":
         raise InputError(f"{name} must hold real numbers, got {array.dtype}")
-    array = array.astype(np.float64)
+    return array.astype(np.float64)
+
+
+def _read_only(name: str, array: Any) -> np.ndarray:
+    array = _numbers(name, array)
     bad = np.argwhere(~np.isfinite(array))
     if len(bad):
         entry = bad[0].tolist()
         raise InputError(f"{name}{entry} is {array[tuple(bad[0])]}: every entry must be finite")
+    return _frozen(array)
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
     array.flags.writeable = False
     return array
 
@@ -234,7 +250,7 @@ def _checked_kernel(P: Any, states: int, actions: int) -> np.ndarray | sp.csr_ar
                 f"action of c, got {kernel.shape}"
             )
         kernel.sum_duplicates()
-        _check_sparse_rows(kernel, pair)
+        _make_sparse_laws(kernel, states, pair)
         for part in (kernel.data, kernel.indices, kernel.indptr):
             part.flags.writeable = False
         return kernel
@@ -243,24 +259,30 @@ def _checked_kernel(P: Any, states: int, actions: int) -> np.ndarray | sp.csr_ar
         raise InputError(
             f"P must have shape ({states}, {actions}, {states}) to fit c, got {kernel.shape}"
         )
-    _check_rows("P", kernel.reshape(-1, states), pair)
-    return kernel
+    return _frozen(_laws("P", kernel.reshape(-1, states), pair).reshape(kernel.shape))
 
 
-def _check_sparse_rows(kernel: sp.csr_array, where: Any) -> None:
+def _make_sparse_laws(kernel: sp.csr_array, states: int, where: Any) -> None:
     bad = np.flatnonzero(~(kernel.data >= 0.0) | ~np.isfinite(kernel.data))
     if len(bad):
         row = int(np.searchsorted(kernel.indptr, bad[0], side="right")) - 1
         _refuse_entry("P", where(row), int(kernel.indices[bad[0]]), float(kernel.data[bad[0]]))
-    _check_sums("P", np.asarray(kernel.sum(axis=1)).reshape(-1), where)
+    sums = _divisors("P", np.asarray(kernel.sum(axis=1)).reshape(-1), states, where)
+    kernel.data /= np.repeat(sums, np.diff(kernel.indptr))
 
 
-def _check_rows(name: str, rows: np.ndarray, where: Any) -> None:
+def _vector(row: int) -> str:
+    """Where a row is that is the whole array."""
+    return ""
+
+
+def _laws(name: str, rows: np.ndarray, where: Any) -> np.ndarray:
+    """The rows, divided by their sums where these miss 1 by more than rounding."""
     bad = np.argwhere(~(rows >= 0.0))
     if len(bad):
         row, column = (int(i) for i in bad[0])
         _refuse_entry(name, where(row), column, float(rows[row, column]))
-    _check_sums(name, rows.sum(axis=-1), where)
+    return rows / _divisors(name, rows.sum(axis=-1), rows.shape[-1], where)[:, None]
 
 
 def _refuse_entry(name: str, where: str, column: int, value: float) -> None:
@@ -269,11 +291,12 @@ def _refuse_entry(name: str, where: str, column: int, value: float) -> None:
     raise InputError(f"{name}{place} is {word}: a probability lies in [0, 1]")
 
 
-def _check_sums(name: str, sums: np.ndarray, where: Any) -> None:
-    bad = np.flatnonzero(~(np.abs(sums - 1.0) <= _STOCHASTIC))
+def _divisors(name: str, sums: np.ndarray, columns: int, where: Any) -> np.ndarray:
+    off = np.abs(sums - 1.0)
+    bad = np.flatnonzero(~(off <= _STOCHASTIC))
     if len(bad):
         row = int(bad[0])
-        raise InputError(
-            f"{name}{where(row)} sums to {sums[row]:.12g}, not to 1 "
-            f"({len(bad)} of {len(sums)} rows); divide each row by its sum"
-        )
+        place = where(row)
+        count = f" ({len(bad)} of {len(sums)} rows); divide each row" if place else "; divide it"
+        raise InputError(f"{name}{place} sums to {sums[row]:.12g}, not to 1{count} by its sum")
+    return np.where(off > columns * _ROUNDING, sums, 1.0)

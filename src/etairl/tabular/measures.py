@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from etairl.eta import Eta, Geometric, ZeroModifiedGeometric
-from etairl.tabular.linear import solve
+from etairl.tabular.linear import EPSILON, solve
 from etairl.tabular.mdp import (
     MDP,
     Pairs,
@@ -36,7 +36,8 @@ class Measure(NamedTuple):
 
     values: Float[np.ndarray, "state action"]
     error: float
-    """bound of the total absolute error: what was left out, or the residual of the solve"""
+    """bound of the total absolute error: what was left out, the residual of the solve, and what
+    rounding can hide, for the numbers of the MDP, the policy and the law of eta as they are"""
 
     @property
     def states(self) -> Float[np.ndarray, " state"]:
@@ -47,15 +48,14 @@ class Measure(NamedTuple):
 def rho(mdp: MDP, policy: Policy) -> Measure:
     r"""Occupancy $\rho_\pi = \sum_n\gamma^n\,\mathbb{P}_\pi(s_n, a_n)$. Mass $1/(1-\gamma)$."""
     policy = check_policy(mdp, policy)
-    states, error = solve(mdp.under(policy), mdp.p0, mdp.gamma, transpose=True)
-    return Measure(states[:, None] * policy, error)
+    found = solve(mdp.under(policy), mdp.p0, mdp.gamma, transpose=True, terms=mdp.actions)
+    return _on_pairs(*found, policy)
 
 
 def future(mdp: MDP, policy: Policy, eta: Eta, tolerance: float = TOLERANCE) -> Measure:
     r"""Future law $P^\eta_\pi = \sum_n\eta(n)\,\mathbb{P}_\pi(s_n, a_n)$, with mass 1."""
     policy = check_policy(mdp, policy)
-    states, error = _future_states(mdp, mdp.under(policy), eta, tolerance)
-    return Measure(states[:, None] * policy, error)
+    return _on_pairs(*_future_states(mdp, mdp.under(policy), eta, tolerance), policy)
 
 
 def mu(mdp: MDP, policy: Policy, eta: Eta, tolerance: float = TOLERANCE) -> Measure:
@@ -74,19 +74,28 @@ def mu(mdp: MDP, policy: Policy, eta: Eta, tolerance: float = TOLERANCE) -> Meas
     step = mdp.under(policy)
     if (beta := geometric_weights(eta, mdp.gamma)) is not None:
         start = (1.0 - beta) / (1.0 - mdp.gamma) * mdp.p0
-        states, error = solve(step, start, beta, transpose=True)
-        return Measure(states[:, None] * policy, error)
+        return _on_pairs(*solve(step, start, beta, transpose=True, terms=mdp.actions), policy)
     ahead, first = _future_states(mdp, step, eta, tolerance)
-    states, second = solve(step, ahead, mdp.gamma, transpose=True)
-    return Measure(states[:, None] * policy, second + first / (1.0 - mdp.gamma))
+    states, second = solve(step, ahead, mdp.gamma, transpose=True, terms=mdp.actions)
+    return _on_pairs(states, second + first / (1.0 - mdp.gamma), policy)
+
+
+def _on_pairs(states: States, error: float, policy: Policy) -> Measure:
+    values = states[:, None] * policy
+    return Measure(values, error + EPSILON * float(values.sum()))
 
 
 def _future_states(mdp: MDP, step: Any, eta: Eta, tolerance: float) -> tuple[States, float]:
     kappa = geometric_parameter(eta)
     if kappa is not None:
-        return solve(step, (1.0 - kappa) * mdp.p0, kappa, transpose=True)
+        return solve(step, (1.0 - kappa) * mdp.p0, kappa, transpose=True, terms=mdp.actions)
     law, rest = truncated_law(eta, tolerance)
-    return _sum_in_time(step, mdp.p0, law), rest
+    return _sum_in_time(step, mdp.p0, law), rest + len(law) * _rounding(mdp)
+
+
+def _rounding(mdp: MDP) -> float:
+    """What one step of a law on states can lose, and its share in a sum over time."""
+    return (mdp.states + mdp.actions + 3) * EPSILON
 
 
 def weighted(mdp: MDP, policy: Policy, weights: Weights) -> Pairs:
@@ -94,8 +103,21 @@ def weighted(mdp: MDP, policy: Policy, weights: Weights) -> Pairs:
 
     The cost is one product with $P_\pi$ per step.
     """
-    policy = check_policy(mdp, policy)
+    policy, weights = check_policy(mdp, policy), check_weights(weights)
     return _sum_in_time(mdp.under(policy), mdp.p0, weights)[:, None] * policy
+
+
+def check_weights(weights: Weights) -> Weights:
+    """Time weights as float64: one per step, finite and not negative."""
+    weights = np.asarray(weights, dtype=np.float64)
+    if weights.ndim != 1 or not len(weights):
+        raise InputError(f"weights must be a list of numbers, one per step, got {weights.shape}")
+    bad = np.flatnonzero(~((weights >= 0.0) & np.isfinite(weights)))
+    if len(bad):
+        raise InputError(
+            f"weights[{bad[0]}] is {weights[bad[0]]:.6g}: a time weight is finite and not negative"
+        )
+    return weights
 
 
 def _sum_in_time(step: Any, states: States, weights: Weights) -> States:
@@ -122,8 +144,10 @@ def mu_in_time(mdp: MDP, policies: PoliciesInTime, eta: Eta) -> Measure:
         states = mdp.inflow(pairs)
     last = policies[-1]
     start = mdp.gamma * weights[-1] * states
-    after, error = solve(mdp.under(last), start, mdp.gamma, transpose=True)
-    return Measure(total + after[:, None] * last, error + rest / (1.0 - mdp.gamma))
+    after, error = solve(mdp.under(last), start, mdp.gamma, transpose=True, terms=mdp.actions)
+    values = total + after[:, None] * last
+    error += (rest + len(weights) * _rounding(mdp)) / (1.0 - mdp.gamma)
+    return Measure(values, error + EPSILON * float(values.sum()))
 
 
 def policy_from_occupancy(
@@ -141,9 +165,7 @@ def policy_from_occupancy(
         measure: [state, action], non-negative.
         unvisited: what to do in states of measure 0, which leave the policy free.
     """
-    if not (measure >= 0.0).all():
-        first = tuple(np.argwhere(~(measure >= 0.0))[0].tolist())
-        raise InputError(f"measure{list(first)} is {measure[first]:.6g}: a measure is not negative")
+    measure = _finite_measure(measure)
     if unvisited not in ("error", "uniform", "nan"):
         raise InputError(f"unvisited must be 'error', 'uniform' or 'nan', got {unvisited!r}")
     states = measure.sum(axis=1, keepdims=True)
@@ -155,6 +177,18 @@ def policy_from_occupancy(
         )
     filler = np.nan if unvisited == "nan" else 1.0 / measure.shape[1]
     return np.where(empty[:, None], filler, measure / np.where(states > 0.0, states, 1.0))
+
+
+def _finite_measure(measure: Pairs) -> Pairs:
+    measure = np.asarray(measure, dtype=np.float64)
+    if measure.ndim != 2 or not measure.size:
+        raise InputError(f"a measure needs shape [state, action], got {measure.shape}")
+    bad = np.argwhere(~((measure >= 0.0) & np.isfinite(measure)))
+    if len(bad):
+        value = measure[tuple(bad[0])]
+        reason = "is not negative" if value < 0.0 else "is finite"
+        raise InputError(f"measure{bad[0].tolist()} is {value:.6g}: a measure {reason}")
+    return measure
 
 
 def measure_entropy(measure: Pairs) -> float:
@@ -199,6 +233,8 @@ def weights_beyond(eta: Eta, gamma: float, weights: Weights) -> float:
 
 def truncated_law(eta: Eta, tolerance: float = TOLERANCE) -> tuple[Weights, float]:
     r"""$\eta(0), \dots, \eta(N-1)$, and $\eta(k\ge N)$, at most `tolerance`; the shortest such."""
+    if not tolerance >= 0.0:
+        raise InputError(f"a tolerance is a number of at least 0, got {tolerance}")
     short, horizon = 0, 1
     while _tail(eta, horizon) > tolerance:
         if horizon >= _LONGEST:

@@ -63,24 +63,43 @@ def improve(mdp: MDP, v: States, regulariser: Regulariser = NONE) -> Policy:
     return regulariser.argmin(action_values(mdp, v))
 
 
+def step_range(mdp: MDP, regulariser: Regulariser = NONE) -> float:
+    r"""What two steps can differ by: the span of the cost plus the range of $\Omega$.
+
+    Divided by $1-\gamma$ it is the unit of values: tolerances are counted in it, so that
+    $c\to sc$ (and $\Omega\to s\Omega$) changes nothing.
+    """
+    uniform = np.full(mdp.c.shape, 1.0 / mdp.actions)
+    corners = [np.broadcast_to(row, mdp.c.shape) for row in np.eye(mdp.actions)]
+    middle = regulariser.value(uniform)
+    ranges = [np.abs(regulariser.value(corner) - middle).max() for corner in corners]
+    return mdp.cost_span + float(max(ranges))
+
+
 def value_iteration(
     mdp: MDP,
     regulariser: Regulariser = NONE,
     tolerance: float = 1e-10,
     most: int = 10**6,
 ) -> Solution:
-    r"""Iterate $T_{*,\Omega}$ until $\lVert v-v_*\rVert_\infty \le$ `tolerance`.
+    r"""Iterate $T_{*,\Omega}$ until $v$ is as near to $v_*$ as `tolerance` asks, in every state.
 
     The bound is $\frac{\gamma}{1-\gamma}\lVert v_i-v_{i-1}\rVert_\infty$ (contraction), plus what
     rounding can hide, which `tolerance` does not count.
+
+    Args:
+        mdp: the world.
+        regulariser: $\Omega$.
+        tolerance: of the values, in units of `step_range` over $1-\gamma$.
+        most: steps at most.
     """
-    v = np.zeros(mdp.states)
+    v, wanted = np.zeros(mdp.states), _wanted(mdp, regulariser, tolerance)
     for iteration in range(1, most + 1):
         before, v = v, apply_optimal(mdp, v, regulariser)
         error = mdp.gamma / (1.0 - mdp.gamma) * float(np.abs(v - before).max())
-        if error <= tolerance:
-            error += _rounding(mdp, v)
-            return Solution(v, improve(mdp, v, regulariser), error, iteration)
+        rounding = _rounding(mdp, v)
+        if error <= wanted + rounding:
+            return Solution(v, improve(mdp, v, regulariser), error + rounding, iteration)
     raise InputError(
         f"value iteration has not reached {tolerance:g} in {most} steps; use policy_iteration"
     )
@@ -92,23 +111,36 @@ def policy_iteration(
     tolerance: float = 1e-10,
     most: int = 1000,
 ) -> Solution:
-    r"""Evaluate and improve until $\lVert v_\pi-v_*\rVert_\infty \le$ `tolerance`.
+    r"""Evaluate and improve until $v_\pi$ is as near to $v_*$ as `tolerance` asks, in every state.
 
     The bound is $\frac{1}{1-\gamma}\lVert v_\pi-T_{*,\Omega}v_\pi\rVert_\infty$. Each step solves
     one linear system. The policy returned is improved once more: its value lies between $v_*$ and
     $v$, and a soft policy is then as exact as the values.
+
+    Args:
+        mdp: the world.
+        regulariser: $\Omega$.
+        tolerance: of the values, in units of `step_range` over $1-\gamma$.
+        most: steps at most.
     """
     policy, best = np.full(mdp.c.shape, 1.0 / mdp.actions), np.inf
+    wanted = _wanted(mdp, regulariser, tolerance)
     for iteration in range(1, most + 1):
         v = evaluate(mdp, policy, regulariser)
         gap = float(np.abs(v - apply_optimal(mdp, v, regulariser)).max()) / (1.0 - mdp.gamma)
         policy = improve(mdp, v, regulariser)
         # Rounding may keep the last digits moving: stop where nothing gets better any more.
         rounding = 1e-13 * float(np.abs(v).max()) / (1.0 - mdp.gamma)
-        if gap <= tolerance or (gap >= best and gap <= 1e3 * tolerance + rounding):
+        if gap <= wanted or (gap >= best and gap <= 1e3 * wanted + rounding):
             return Solution(v, policy, gap + _rounding(mdp, v), iteration)
         best = min(best, gap)
     raise InputError(f"policy iteration has not reached {tolerance:g} in {most} steps")
+
+
+def _wanted(mdp: MDP, regulariser: Regulariser, tolerance: float) -> float:
+    if not tolerance >= 0.0:
+        raise InputError(f"a tolerance is a number of at least 0, got {tolerance}")
+    return tolerance * step_range(mdp, regulariser) / (1.0 - mdp.gamma)
 
 
 def _rounding(mdp: MDP, v: States) -> float:

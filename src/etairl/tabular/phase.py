@@ -99,9 +99,11 @@ def flow_polytope(mdp: MDP, eta: Eta) -> Flow:
 def phase_program(mdp: MDP, eta: Eta) -> tuple[float, Pairs]:
     r"""$\min\langle\mu, c\rangle$ over `flow_polytope`, and a minimiser, by linear programming."""
     flow = flow_polytope(mdp, eta)
+    # The solver's own tolerances are absolute, so costs are counted in units of the largest.
+    unit = float(np.abs(mdp.c).max()) or 1.0
     cost = np.zeros(flow.matrix.shape[1])
-    cost[-flow.size :] = mdp.c.reshape(-1)
+    cost[-flow.size :] = mdp.c.reshape(-1) / unit
     found = linprog(cost, A_eq=flow.matrix, b_eq=flow.rhs, method="highs")
     if found.x is None:
         raise InputError(f"the linear program has no solution: {found.message}")
-    return float(found.fun), found.x[-flow.size :].reshape(mdp.c.shape)
+    return unit * float(found.fun), found.x[-flow.size :].reshape(mdp.c.shape)

@@ -19,9 +19,9 @@ from etairl.eta import Eta
 from etairl.regularisers import Regulariser
 from etairl.simplex import project_simplex
 from etairl.tabular.criterion import Expansion, criterion, expand
-from etairl.tabular.mdp import MDP, Policy, check_policy
+from etairl.tabular.mdp import MDP, Pairs, Policy, check_policy
 from etairl.tabular.measures import TOLERANCE, geometric_weights, truncated_law
-from etairl.tabular.operators import NONE, policy_iteration
+from etairl.tabular.operators import NONE, policy_iteration, step_range
 from etairl.types import InputError
 
 Method = Literal["mirror", "projected"]
@@ -87,12 +87,12 @@ def descend(
             probability 0, a thousandth of the uniform policy is mixed in.
         regulariser: $\Omega$.
         method: `mirror` or `projected`.
-        tolerance: of the slope, in units of span(c) plus the range of $\Omega$.
+        tolerance: of the slope, in units of `step_range`.
         most: steps at most.
     """
     if method not in ("mirror", "projected"):
         raise InputError(f"method must be 'mirror' or 'projected', got {method!r}")
-    unit = _unit(mdp, regulariser)
+    unit = step_range(mdp, regulariser) or 1.0
     policy = check_policy(mdp, start)
     here = expand(mdp, policy, eta, regulariser)
     if method == "mirror" and policy.min() < _FLOOR and _slope(policy, here) > tolerance * unit:
@@ -104,7 +104,9 @@ def descend(
             break
         direction = here.direct / (unit * np.maximum(here.visited, 1e-12)[:, None])
         while step > 1e-12:
-            moved = _moved(policy, step * direction, method)
+            towards = step * direction
+            mirrored = method == "mirror"
+            moved = mirror_step(policy, towards) if mirrored else project_simplex(policy - towards)
             ahead = expand(mdp, moved, eta, regulariser)
             if _falls(here, ahead, moved - policy):
                 break
@@ -115,16 +117,6 @@ def descend(
         idle = idle + 1 if here.value - ahead.value <= 1e-14 * abs(here.value) else 0
         policy, here, step = moved, ahead, min(2.0 * step, 1e6)
     return Descent(policy, here.value, _slope(policy, here), taken)
-
-
-def _unit(mdp: MDP, regulariser: Regulariser) -> float:
-    """What one step can differ by: the span of the cost and the range of the regulariser."""
-    uniform = np.full(mdp.c.shape, 1.0 / mdp.actions)
-    corners = [np.broadcast_to(row, mdp.c.shape) for row in np.eye(mdp.actions)]
-    middle = regulariser.value(uniform)
-    ranges = [np.abs(regulariser.value(corner) - middle).max() for corner in corners]
-    unit = mdp.cost_span + float(max(ranges))
-    return unit if unit > 0.0 else 1.0
 
 
 def _slope(policy: Policy, here: Expansion) -> float:
@@ -222,9 +214,8 @@ def weight_distance(eta: Eta, gamma: float) -> float:
     return float(apart.sum() + (gamma * apart[-1] + rest) / (1.0 - gamma))
 
 
-def _moved(policy: Policy, direction: Policy, method: Method) -> Policy:
-    if method == "projected":
-        return project_simplex(policy - direction)
+def mirror_step(policy: Policy, direction: Pairs) -> Policy:
+    r"""$\pi\propto\pi\,e^{-\text{direction}}$, for directions of any size; no action gets lost."""
     # Only actions that are taken may set the shift: a better one of tiny probability would make
     # all others underflow.
     taken = np.where(policy > _FLOOR, direction, np.inf)
