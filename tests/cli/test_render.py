@@ -60,7 +60,7 @@ def test_learner_beside_demonstration(runs, tmp_path, capsys, decode):
     assert rewards is not None
     total = f"return {rewards[:12].sum():.0f}"
     assert said.startswith("13 frames; learner, step 12, return -")
-    assert f"demonstration 0, step 12, {total} → {clip}" in said
+    assert f"demonstration 0, step 12, {total} → {clip}" in " ".join(said.split())
     frames = decode(clip)[1].astype(int)
     assert frames.shape == (13, 64, 128, 3)
     left, right = frames[:, 16:, :60], frames[:, 16:, 66:126]

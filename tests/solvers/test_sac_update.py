@@ -60,7 +60,7 @@ def test_no_entropy_is_counted_in_the_absorbing_state(rng, mark):
     key = jax.random.key(1)
     _, info = solver.update(state, batch, key)
     key_target, _ = jax.random.split(key)
-    log_prob = solver.head.choose(key_target, state.actor, critics, batch.next_obs, None).log_prob
+    log_prob = solver.head.choose(key_target, state.actor, critics, batch.next_obs, None).penalty
     entropy = 0.0 if mark else 100.0 * np.asarray(log_prob, np.float64)
     y = -np.asarray(batch.cost, np.float64) + 0.9 * (1.0 - entropy)
     expected = 0.5 * ((1.0 - y) ** 2).mean() + 0.5 * ((2.0 - y) ** 2).mean()
