@@ -94,9 +94,9 @@ def test_the_expert_who_stays_with_probability_0_8_is_recovered(allowed, stage):
     """Features that tell all pairs apart: the same answer as MEGAN's, as loosely (0.06).
 
     The expert's own empirical frequency errs by about 0.007; the game circles around its solution,
-    so the policy is averaged over the last 40 of 100 cycles. It starts 0.3 away. Entropy keeps the
-    answers to a linear cost soft: nearly without it they alternate between staying and going for
-    ever (errata (h)). At a match the norm has a kink, so entropy does not move the solution.
+    so the policy is averaged over the last 40 of 100 cycles. It starts 0.3 away. With temperature
+    0.02 and rate 0.1 it alternated between staying and going. At a match the norm has a kink, so
+    entropy does not move the solution.
     """
     mdp = go_stay(0.0, 0.0, 0.0, gamma=0.5)
     task, demos = stage(mdp, go_stay_policy(0.8), 12, 600)
