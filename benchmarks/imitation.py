@@ -135,7 +135,8 @@ def table() -> None:
         )
         lines.append(
             f"| {task} | {PRESET[task]} | {source} | {len(rows)} | {expert:.0f} | "
-            f"{last.mean():.0f} ± {half:.0f} | {100 * last.mean() / expert:.0f} % | {own:.4f} | {cloned:.4f} | {floor:.4f} |"
+            f"{last.mean():.0f} ± {half:.0f} | {100 * last.mean() / expert:.0f} % | "
+            f"{own:.4f} | {cloned:.4f} | {floor:.4f} |"
         )
     text = "\n".join(lines)
     (RESULTS / "README.md").write_text(f"{HEADER}\n\n{text}\n")
