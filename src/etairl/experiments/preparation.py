@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from etairl.algorithms.girl import Expert, Girl
-from etairl.algorithms.registry import SOLVERS, CostSettings
+from etairl.algorithms.registry import SOLVERS, CostSettings, SolverSettings
 from etairl.costs.family import Cost
 from etairl.costs.frozen import Frozen
 from etairl.costs.linear import LinearCost
@@ -60,7 +60,9 @@ def prepare(
         trajectories = with_absorbing(trajectories, config.horizon)
     cost = make_cost(config, task.spec)
     omega = parse_regulariser(config.omega)
-    solver = SOLVERS[config.solver](config.sac, task.spec, absorbing, omega)
+    solver = SOLVERS[config.solver](
+        SolverSettings(config.sac, task.spec, absorbing, omega, config.future.eta, config.horizon)
+    )
     game = Girl(config.girl, config.seed, cost, solver, config.future)
     expert = Expert.of(trajectories, ActionScaling(task.spec), cost.needs_next)
     first = game.init(expert).cost

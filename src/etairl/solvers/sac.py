@@ -7,13 +7,13 @@ whole cycle of updates and relabels each batch with the current cost function in
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from etairl.networks import MLP, Activation, HostMLP, Normaliser, twins
 from etairl.regularisers import Entropy, Regulariser
@@ -33,6 +33,8 @@ class Batch(NamedTuple):
     cost: Float[Array, "*updates batch"]
     next_obs: Float[Array, "*updates batch obs"]
     terminated: Float[Array, "*updates batch"]
+    time: Int[Array, "*updates batch"] | None = None
+    """steps since the episode began, for solvers that ask for it"""
 
 
 @dataclass(frozen=True)
@@ -169,6 +171,7 @@ class SAC:
     """the last column of an observation marks the absorbing state: no policy is needed there"""
     omega: Regulariser = Entropy()
     """with weight 1: the temperature is its weight"""
+    timed: ClassVar[bool] = False
 
     @property
     def head(self) -> Head:
