@@ -52,7 +52,7 @@ class Eta(ABC):
         return mass / mass.sum()
 
     def discount(self, gamma: float) -> float | None:
-        r"""$\beta$ if $w_n = \frac{1-\beta}{1-\gamma}\beta^n$, as for RL with discount $\beta$, or None.
+        r"""$\beta$ if $w_n = \frac{1-\beta}{1-\gamma}\beta^n$: RL with another discount; or None.
 
         So for $\delta_0$ in every spelling, with $\beta = \gamma$, for the zero-modified geometric
         law made for this $\gamma$ (errata (a)), and for $\mathrm{Geom}(\kappa)$ at $\gamma = 0$.
