@@ -1,6 +1,6 @@
 """What the template asks of a solver, the policy player."""
 
-from typing import Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
@@ -10,6 +10,7 @@ from etairl.solvers.sac import Batch, CostFunction
 from etairl.types import Policy
 
 
+@runtime_checkable
 class SolverState(Protocol):
     """What the states of all solvers have: a `NamedTuple` with an actor and what it expects."""
 
@@ -28,7 +29,7 @@ class SolverState(Protocol):
         """Statistics of the inputs of the actor."""
         ...
 
-    def _replace(self, **changes: Any) -> Self: ...
+    def _replace(self, **changes: Any) -> Any: ...
 
 
 State = TypeVar("State", bound=SolverState)

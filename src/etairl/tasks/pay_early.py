@@ -14,7 +14,7 @@ from gymnasium.spaces import Box, Discrete
 STAY, GO = 0, 1
 
 
-class GoStay(gymnasium.Env[np.ndarray, np.int64]):
+class GoStay(gymnasium.Env[np.ndarray, int | np.int64]):
     """The chain $GS(c_s, c_g, c_1)$; the observation has one column per state."""
 
     def __init__(self, stay: float = 0.4, go: float = 1.0, after: float = 0.0):
@@ -29,7 +29,7 @@ class GoStay(gymnasium.Env[np.ndarray, np.int64]):
         self.gone = False
         return self._seen(), {}
 
-    def step(self, action: np.int64) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+    def step(self, action: int | np.int64) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Stay, or go for good."""
         stay, go, after = self.costs
         cost = after if self.gone else (go if action == GO else stay)
