@@ -61,4 +61,5 @@ def chances(solver, state, states: int, actions: int) -> np.ndarray:
     """The policy of a solver as a table."""
     obs = jnp.eye(states)
     columns = [solver.log_prob(state, obs, jnp.full((states, 1), float(a))) for a in range(actions)]
-    return np.exp(np.stack([np.asarray(c, np.float64) for c in columns], axis=1))
+    table = np.exp(np.stack([np.asarray(c, np.float64) for c in columns], axis=1))
+    return table / table.sum(axis=1, keepdims=True)
