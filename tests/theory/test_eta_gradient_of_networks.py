@@ -131,26 +131,29 @@ def exact_u(mdp: MDP, policy: np.ndarray, eta: Eta) -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def random_world() -> tuple[MDP, np.ndarray]:
+def ring() -> tuple[MDP, np.ndarray]:
+    """Actions move 0, 1 or 2 places around a ring, with noise: slow enough for time to matter."""
     rng = np.random.default_rng(5)
-    mdp = random_mdp(rng, states=4, actions=3, gamma=0.6)
+    noise, place = random_mdp(rng, states=4, actions=3, gamma=0.6), np.arange(4)[:, None]
+    kernel = 0.8 * np.eye(4)[(place + np.arange(3)) % 4] + 0.2 * noise.kernel
+    mdp = MDP(kernel, noise.c, np.array([0.7, 0.1, 0.1, 0.1]), 0.6)
     return mdp, 0.8 * random_policy(rng, mdp) + 0.2 / 3
 
 
 @pytest.fixture(scope="module", params=["geometric:0.6", "poisson:3"])
-def learned(request, random_world) -> tuple[Learned, Eta]:
+def learned(request, ring) -> tuple[Learned, Eta]:
     """The stationary form, and the one with a clock."""
     eta = parse_eta(request.param)
-    return learn(*random_world, eta), eta
+    return learn(*ring, eta), eta
 
 
-def test_the_gradient_on_a_random_mdp(learned):
+def test_the_gradient_on_a_ring(learned):
     """24,000 transitions of 1,000 episodes: visits, and so weights, err by some 3 %."""
     found, eta = learned
     exact = logit_gradient(found.mdp, found.policy, eta, Entropy(ALPHA))
     with_u, without = (cosine(sampled_gradient(found, u), exact) for u in (True, False))
     assert with_u >= 0.98, (with_u, without)
-    assert with_u > without + 0.005, (with_u, without)
+    assert 1.0 - with_u < 0.5 * (1.0 - without), (with_u, without)
     # The factor that the loss leaves out: the mean weight, of one step.
     unit = eta.weights(found.mdp.gamma, HORIZON).mean() * HORIZON
     ratio = np.linalg.norm(sampled_gradient(found)) * unit / np.linalg.norm(exact)
@@ -158,7 +161,7 @@ def test_the_gradient_on_a_random_mdp(learned):
 
 
 def test_the_second_critic_is_what_its_definition_says(learned):
-    """Where the wait is likely to go on; values span about 1."""
+    """Where the wait is likely to go on. Pairs differ by up to 0.5, the networks err by 0.05."""
     found, eta = learned
     expected = exact_u(found.mdp, found.policy, eta)
     times = [t for t in (0, 1, 2, 4, 6) if eta.tail(t) > 0.05]
@@ -168,7 +171,7 @@ def test_the_second_critic_is_what_its_definition_says(learned):
         seen = found.solver.clock.at(jnp.full(12, t)).beside(eye)
         u = found.solver.plain.head.q(found.state.u_critics, seen, actions).mean(axis=0)
         assert np.asarray(u).reshape(4, 3) == pytest.approx(expected[t], abs=0.06), t
-    assert np.ptp(expected[0]) > 0.2
+    assert np.ptp(expected[times], axis=(1, 2)).max() > 0.3
 
 
 def test_without_the_second_critic_the_gradient_of_the_chain_is_wrong():
