@@ -124,8 +124,24 @@ def fitting_demos(config: TrainConfig, task: Task, select: Selection | None) -> 
 
 
 def remarks(setting: Setting) -> list[str]:
-    """What should be known of the features of a linear cost before it learns."""
-    cost = setting.game.cost
+    """What should be known before a run learns: of its solver, and of features of a linear cost."""
+    cost, said = setting.game.cost, _on_the_solver(setting)
     if not isinstance(cost, LinearCost):
+        return said
+    return said + cost.basis.remarks(setting.cost.features, setting.expert.points())
+
+
+def _on_the_solver(setting: Setting) -> list[str]:
+    config = setting.config
+    if config.solver != "sac-eta":
         return []
-    return cost.basis.remarks(setting.cost.features, setting.expert.points())
+    beta = config.future.eta.discount(config.sac.gamma_rl)
+    said = []
+    if beta is not None:
+        said.append(f"with eta {config.eta}, sac-eta is sac with discount {beta:g}: one critic")
+    if config.gamma_irl != config.sac.gamma_rl:
+        said.append(
+            f"the cost weighs time with gamma_irl {config.gamma_irl:g}, sac-eta with gamma_rl "
+            f"{config.sac.gamma_rl:g}: the players have different criteria unless these are equal"
+        )
+    return said
