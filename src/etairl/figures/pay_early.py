@@ -34,12 +34,15 @@ def pay_early_figure(panels: Sequence[Panel]) -> Figure:
             for number, curve in enumerate(curves):
                 label = name if number == 0 else None
                 axes.plot(steps, curve, color=colour, linewidth=1.2, alpha=0.8, label=label)
-        for value, words in ((panel.planned, "γ-optimal"), (panel.best, "η-optimal")):
+        room = 0.15 * abs(panel.planned - panel.best)
+        for value, words, place in (
+            (panel.planned, "γ-optimal", 4),
+            (panel.best, "η-optimal", -13),
+        ):
             axes.axhline(value, color=GREY, linewidth=1.0, linestyle=":")
-            axes.annotate(
-                f"{words}: {value:.4g}", (steps[-1], value), (0, 3), textcoords="offset points",
-                ha="right", fontsize=9, color=GREY,
-            )  # fmt: skip
+            text, shift = f"{words}: {value:.4g}", {"xytext": (0, place), "ha": "right"}
+            axes.annotate(text, (steps[-1], value), textcoords="offset points", **shift)
+        axes.set(ylim=(panel.best - room, panel.planned + room))
         axes.set(title=panel.title, xlabel="transitions", xlim=(0, steps[-1]))
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(loc="center right", frameon=False, fontsize=9)
