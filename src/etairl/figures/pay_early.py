@@ -29,8 +29,9 @@ def pay_early_figure(panels: Sequence[Panel]) -> Figure:
     """A panel per world: one line per solver and seed, and the two values they can end at."""
     figure = Figure(figsize=(4.5 * len(panels), 3.6), layout="constrained")
     for axes, panel in zip(np.ravel(figure.subplots(1, len(panels))), panels, strict=True):
+        cycles = next(iter(panel.curves.values())).shape[1]
+        steps = panel.each * np.arange(1, cycles + 1)
         for (name, curves), colour in zip(panel.curves.items(), COLOURS, strict=True):
-            steps = panel.each * np.arange(1, curves.shape[1] + 1)
             for number, curve in enumerate(curves):
                 label = name if number == 0 else None
                 axes.plot(steps, curve, color=colour, linewidth=1.2, alpha=0.8, label=label)

@@ -74,5 +74,5 @@ class Insulation(gymnasium.Env[np.ndarray, np.ndarray]):
         return np.array([self.bare], np.float32)
 
 
-gymnasium.register("GoStay-v0", entry_point=GoStay)
-gymnasium.register("Insulation-v0", entry_point=Insulation)
+gymnasium.register("GoStay-v0", entry_point=f"{__name__}:GoStay")
+gymnasium.register("Insulation-v0", entry_point=f"{__name__}:Insulation")
