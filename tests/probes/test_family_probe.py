@@ -17,7 +17,8 @@ from etairl.measures import FutureSampler
 from etairl.penalties import Ball, Simplex
 from etairl.regularisers import Entropy
 from etairl.rollouts import collect
-from etairl.solvers.sac import SAC, ActionScaling, SACConfig
+from etairl.solvers.policy import ActionScaling
+from etairl.solvers.sac import SAC, SACConfig
 from etairl.tabular import MDP, go_stay, go_stay_policy, policy_iteration
 from etairl.tasks import make_task
 

@@ -9,7 +9,8 @@ from etairl.costs.discriminator import Discriminator, DiscriminatorConfig
 from etairl.eta import parse_eta
 from etairl.measures import FutureSampler
 from etairl.rollouts import collect
-from etairl.solvers.sac import SAC, ActionScaling, SACConfig
+from etairl.solvers.policy import ActionScaling
+from etairl.solvers.sac import SAC, SACConfig
 from etairl.tabular import go_stay_policy
 from etairl.tasks import make_task
 

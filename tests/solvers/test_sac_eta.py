@@ -103,10 +103,10 @@ def test_the_target_of_the_second_critic_by_hand(rng, eta, time, terminated):
     state = solver.init(jax.random.key(0))._replace(
         critics=q,
         targets=q,
-        critic_optimiser=solver.plain._start(1e-9, q),
+        critic_optimiser=solver.plain.start(1e-9, q),
         u_critics=u,
         u_targets=u,
-        u_optimiser=solver.plain._start(1e-9, u),
+        u_optimiser=solver.plain.start(1e-9, u),
     )
     batch = batch_of(rng, time=jnp.full(64, time), terminated=jnp.full(64, terminated))
     _, info = solver.update(state, batch, jax.random.key(1))
@@ -123,10 +123,10 @@ def test_the_actor_weighs_both_critics_by_time(rng):
     state = solver.init(jax.random.key(0))._replace(
         critics=q,
         targets=q,
-        critic_optimiser=solver.plain._start(1e-9, q),
+        critic_optimiser=solver.plain.start(1e-9, q),
         u_critics=u,
         u_targets=u,
-        u_optimiser=solver.plain._start(1e-9, u),
+        u_optimiser=solver.plain.start(1e-9, u),
     )
     weights = parse_eta("geometric:0.7").weights(GAMMA, HORIZON)
     for t in (0, 4):

@@ -14,7 +14,7 @@ from etairl.evaluation.explanation import clustered_means, weighted_means
 from etairl.measures import FutureSampler
 from etairl.penalties import Ball, Simplex
 from etairl.rollouts import collect
-from etairl.solvers.sac import ActionScaling
+from etairl.solvers.policy import ActionScaling
 from etairl.tabular import LinearCosts, mu, random_mdp, random_policy
 from etairl.tasks import make_task
 from etairl.types import Spec

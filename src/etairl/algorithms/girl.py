@@ -19,7 +19,8 @@ from etairl.buffers import EpisodeBuffer, Episodes
 from etairl.costs.family import Cost, LogProbs, Points
 from etairl.measures import FutureSampler
 from etairl.rollouts import collect
-from etairl.solvers.sac import ActionScaling, Batch
+from etairl.solvers.policy import ActionScaling
+from etairl.solvers.sac import Batch
 from etairl.solvers.solver import Solver, SolverState
 from etairl.types import InputError, Task, Trajectories
 

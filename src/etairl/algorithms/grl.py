@@ -16,7 +16,8 @@ import numpy as np
 from etairl.buffers import EpisodeBuffer
 from etairl.eta import Eta
 from etairl.rollouts import collect
-from etairl.solvers.sac import ActionScaling, Batch
+from etairl.solvers.policy import ActionScaling
+from etairl.solvers.sac import Batch
 from etairl.solvers.solver import Solver, SolverState
 from etairl.types import InputError, Task, Trajectories
 

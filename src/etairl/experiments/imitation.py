@@ -25,7 +25,7 @@ from etairl.experiments.settings import TrainConfig
 from etairl.networks import MLP, Normaliser
 from etairl.runs import EventLog, RunDirectory, every_seconds, read_metrics, save_tree
 from etairl.solvers.cloning import CloningConfig, clone
-from etairl.solvers.sac import ActionScaling
+from etairl.solvers.policy import ActionScaling
 from etairl.solvers.solver import SolverState
 from etairl.tasks import without_absorbing
 from etairl.types import DivergedError, InputError, Task, Trajectories

@@ -16,7 +16,7 @@ from etairl.evaluation.matching import Reference
 from etairl.experiments.settings import TrainConfig
 from etairl.regularisers import parse_regulariser
 from etairl.runs import load_tree
-from etairl.solvers.sac import ActionScaling
+from etairl.solvers.policy import ActionScaling
 from etairl.tasks import make_task, with_absorbing
 from etairl.types import InputError, Spec, Task
 

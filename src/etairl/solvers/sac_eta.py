@@ -29,17 +29,9 @@ from etairl.networks import MLP, Normaliser, twins
 from etairl.regularisers import Entropy, Regulariser
 from etairl.solvers.clock import Clock, Moment, make_clock
 from etairl.solvers.heads import Head, Seen
-from etairl.solvers.sac import (
-    SAC,
-    Batch,
-    CostFunction,
-    HeadPolicy,
-    Rows,
-    SACState,
-    Scalar,
-    critic_loss,
-    temperature_loss,
-)
+from etairl.solvers.losses import Rows, Scalar, critic_loss
+from etairl.solvers.policy import HeadPolicy
+from etairl.solvers.sac import SAC, Batch, CostFunction, SACState
 
 
 class EtaState(NamedTuple):
@@ -134,7 +126,7 @@ class SACEta:
             **self.plain.init(key)._asdict(),
             u_critics=critics,
             u_targets=jax.tree.map(jnp.copy, critics),
-            u_optimiser=self.plain._start(config.critic_lr, critics),
+            u_optimiser=self.plain.start(config.critic_lr, critics),
         )
 
     def observe(self, state: EtaState, observations: Float[np.ndarray, "rows obs"]) -> EtaState:
@@ -164,7 +156,7 @@ class SACEta:
         key_q, key_u, key_actor = jax.random.split(key, 3)
         judged, info = plain.update(state.plain, batch, key_q, critics_only=True)
         obs, next_obs = batch.obs, batch.next_obs
-        here, there = plain._in_world(obs), plain._in_world(next_obs)
+        here, there = plain.in_world(obs), plain.in_world(next_obs)
         if config.normalise:
             obs, next_obs = state.normaliser(obs), state.normaliser(next_obs)
         now, after = self.clock.at(batch.time), self.clock.at(batch.time + 1)
@@ -186,7 +178,7 @@ class SACEta:
         (loss_u, u), grads = jax.value_and_grad(critic_loss, has_aux=True)(
             state.u_critics, head, timed, batch.act, jax.lax.stop_gradient(target)
         )
-        u_critics, u_optimiser = plain._step(
+        u_critics, u_optimiser = plain.step(
             config.critic_lr, grads, state.u_optimiser, state.u_critics
         )
         (loss_pi, entropy), grads = jax.value_and_grad(eta_actor_loss, has_aux=True)(
@@ -203,16 +195,10 @@ class SACEta:
         )
         actor, actor_optimiser = state.actor, state.actor_optimiser
         if not critics_only:
-            actor, actor_optimiser = plain._step(config.actor_lr, grads, actor_optimiser, actor)
+            actor, actor_optimiser = plain.step(config.actor_lr, grads, actor_optimiser, actor)
         log_temperature, temperature_optimiser = state.log_temperature, state.temperature_optimiser
-        if config.temperature is None and not critics_only:
-            goal = head.target_entropy if config.target_entropy is None else config.target_entropy
-            slope = jax.grad(temperature_loss)(log_temperature, entropy, goal)
-            if plain.absorbing:
-                slope = slope * (here.sum() > 0.0)  # without a row of the world: no entropy
-            log_temperature, temperature_optimiser = plain._step(
-                config.temperature_lr, slope, temperature_optimiser, log_temperature
-            )
+        if not critics_only:
+            log_temperature, temperature_optimiser = plain.temper(judged, entropy, here)
         new = state._replace(
             actor=actor,
             critics=judged.critics,
