@@ -137,6 +137,11 @@ def test_the_actor_weighs_both_critics_by_time(rng):
         assert float(info.actor_loss) == pytest.approx(expected, rel=1e-4)
 
 
+def test_both_pairs_of_critics_begin_apart():
+    state = solver_for("geometric:0.7").init(jax.random.key(0))
+    assert not np.array_equal(state.critics.weights[0], state.u_critics.weights[0])
+
+
 def test_critics_alone(rng):
     solver = solver_for("poisson:2", temperature=None)
     state = solver.init(jax.random.key(0))

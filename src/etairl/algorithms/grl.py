@@ -58,7 +58,8 @@ def grl(config: GrlConfig, task: Task, solver: Solver[Any], seed: int = 0) -> It
     scaling, spec = ActionScaling(task.spec), task.spec
     rows = (config.memory + 2) * config.episodes * (task.horizon + 1)
     buffer = EpisodeBuffer(rows, spec.obs_dim, spec.act_dim)
-    state = solver.init(jax.random.key(seed))
+    key_init, key_updates = jax.random.split(jax.random.key(seed))
+    state = solver.init(key_init)
     for cycle in range(config.cycles):
         rng = np.random.default_rng([seed, cycle])
         played = collect(rng, task, solver.policy(state), config.episodes)
@@ -77,7 +78,7 @@ def grl(config: GrlConfig, task: Task, solver: Solver[Any], seed: int = 0) -> It
             if solver.timed
             else None,
         )
-        key = jax.random.fold_in(jax.random.key(seed), cycle + 1)
+        key = jax.random.fold_in(key_updates, cycle)
         state, info = solver.updates(state, batches, key)
         yield Round(state, played, info)
 

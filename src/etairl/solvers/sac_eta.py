@@ -118,12 +118,13 @@ class SACEta:
 
     def init(self, key: PRNGKeyArray) -> EtaState:
         """Fresh networks and optimisers."""
+        key_plain, key_u = jax.random.split(key)
         config, head = self.plain.config, self.plain.head
         inputs = head.critic_inputs + self.clock.face.shape[1]
         sizes = (inputs, *config.hidden, head.critic_outputs)
-        critics = twins(jax.random.fold_in(key, 1), sizes, config.activation)
+        critics = twins(key_u, sizes, config.activation)
         return EtaState(
-            **self.plain.init(key)._asdict(),
+            **self.plain.init(key_plain)._asdict(),
             u_critics=critics,
             u_targets=jax.tree.map(jnp.copy, critics),
             u_optimiser=self.plain.start(config.critic_lr, critics),
@@ -167,7 +168,7 @@ class SACEta:
             judged.targets,
             next_obs,
             state.reference,
-            self.plain.omega,
+            plain.omega,
             (Seen(state.u_targets, after.beside(next_obs)),),
         )
         # Where the wait ends for certain U is Q; at the horizon nothing else is known of it.
