@@ -129,6 +129,7 @@ def test_transitions_lead_to_the_next_observation(rng):
     assert np.array_equal(found.observations.reshape(8, 2), t.observations)
     assert np.array_equal(found.next_observations.reshape(8, 2), following)
     assert np.array_equal(found.terminated.ravel(), t.terminated)
+    assert view.times(np.arange(8)).tolist() == [0, 1, 2, 0, 0, 1, 2, 3]
 
 
 def test_old_cycles_make_room_and_the_window_is_always_whole(rng, assert_same):

@@ -53,11 +53,12 @@ KINDS = {
     "wiem": "linear",
     "airl": "shaped",
 }
+# Every form with the first solver; every other solver with the first form, which it never sees.
 CASES = [
     pytest.param(name, solver, form, id=f"{name}-{solver}-{number}")
     for name, entry in ALGORITHMS.items()
     for solver in entry.solvers
-    for number, form in enumerate(FORMS[KINDS[name]])
+    for number, form in enumerate(FORMS[KINDS[name]][: None if solver == "sac" else 1])
 ]
 
 
@@ -102,9 +103,11 @@ def test_it_runs_repeats_and_comes_back_from_disk(name, solver, form, tmp_path):
     assert cost.portable()(again, *points).shape == (len(points.obs),)
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize(
+    ("name", "solver"), [*((name, "sac") for name in ALGORITHMS), ("megan", "sac-eta")]
+)
 @pytest.mark.parametrize("mode", ["terminating", "absorbing"])
-def test_discrete_actions_and_early_ends(name, mode, tmp_path):
+def test_discrete_actions_and_early_ends(name, solver, mode, tmp_path):
     from etairl.demos import Demos, save_demos
     from etairl.rollouts import UniformPolicy, collect
     from etairl.tasks import make_task
@@ -112,9 +115,41 @@ def test_discrete_actions_and_early_ends(name, mode, tmp_path):
     task = make_task("CartPole-v1", 4, horizon=20, seed=9)
     played = collect(np.random.default_rng(0), task, UniformPolicy(task), 4)
     save_demos(Demos(played, task.spec, "random"), tmp_path / "d.npz")
-    config = replace(TINY, algorithm=name, eta=None, env="CartPole-v1", mode=mode)
+    config = replace(TINY, algorithm=name, eta=None, solver=solver, env="CartPole-v1", mode=mode)
     _, last = play(replace(config, demos=str(tmp_path / "d.npz"), demonstrations=None))
     assert all(np.isfinite(np.asarray(x)).all() for x in jax.tree.leaves(last.state))
+
+
+@pytest.mark.parametrize(
+    ("eta", "sac", "same"),
+    [
+        ("dirac:0", {}, True),
+        ("zero-modified:0.9,0.8", {"gamma_rl": 0.9}, True),
+        ("zero-modified:0.9,0.8", {}, False),
+        ("geometric:0.9", {}, False),
+    ],
+)
+def test_where_one_critic_is_exact_sac_eta_is_sac_bit_for_bit(eta, sac, same):
+    """The criterion of these laws is that of one discount; gamma_rl is 0.8 for `sac-eta`."""
+    true = replace(TINY, eta=eta, solver="sac-eta", sac=replace(TINY.sac, gamma_rl=0.8))
+    plain = replace(true, solver="sac", sac=replace(true.sac, **sac))
+    a, b = (
+        jax.tree.leaves((last.state.solver.actor, last.state.solver.critics))
+        for last in (play(config)[1] for config in (true, plain))
+    )
+    assert all(np.array_equal(x, y) for x, y in zip(a, b, strict=True)) is same
+
+
+@pytest.mark.parametrize(
+    ("eta", "message"),
+    [
+        ("dirac:20", "puts no mass on the first 20 steps"),
+        ("poisson:50", "beyond the horizon of 20 steps, where sac-eta learns nothing"),
+    ],
+)
+def test_weightings_that_sac_eta_cannot_take(eta, message):
+    with pytest.raises(InputError, match=message):
+        prepare(replace(TINY, eta=eta, solver="sac-eta"), threads=1)
 
 
 @pytest.mark.parametrize("omega", ["entropy", "tsallis:2", "tsallis:1.5", "kl", "none"])
@@ -138,7 +173,8 @@ def test_every_regulariser_runs(omega):
         ),
         ({"omega": "none", "anchor": True}, "--anchor is the regulariser kl"),
         ({"omega": "entropie"}, "unknown regulariser 'entropie'"),
-        ({"solver": "ppo"}, "solver must be one of sac"),
+        ({"solver": "ppo"}, "solver must be one of sac, sac-eta"),
+        ({"algorithm": "airl", "solver": "sac-eta"}, "airl goes with --solver sac: its cost is"),
         ({"algorithm": "girl"}, "algorithm must be one of megan, gail, emma, wiem, airl"),
     ],
 )

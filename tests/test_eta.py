@@ -167,3 +167,27 @@ def test_a_far_looking_poisson_does_not_underflow():
     pmf = Poisson(5000.0).pmf(10)
     # eta(k)/eta(k+1) = (k+1)/lambda: nearly everything on the last step.
     assert pmf[8] / pmf[9] == pytest.approx(9 / 5000)
+
+
+@pytest.mark.parametrize(
+    ("spec", "gamma", "beta"),
+    [
+        ("dirac:0", 0.7, 0.7),
+        ("geometric:0", 0.7, 0.7),
+        ("table:1", 0.7, 0.7),
+        ("zero-modified:0.9,0.5", 0.5, 0.9),
+        ("zero-modified:0.9,0.5", 0.6, None),
+        ("zero-modified:0.5,0.5", 0.6, 0.6),
+        ("geometric:0.4", 0.0, 0.4),
+        ("geometric:0.4", 0.5, None),
+        ("poisson:3", 0.5, None),
+        ("uniform", 0.5, None),
+        ("geometric:1", 0.0, None),
+    ],
+)
+def test_the_discount_whose_powers_the_weights_are(spec, gamma, beta):
+    eta = parse_eta(spec)
+    assert eta.discount(gamma) == beta
+    weights = eta.weights(gamma, 20)
+    powers = weights[0] * (gamma if beta is None else beta) ** np.arange(20)
+    assert (weights == pytest.approx(powers)) is (beta is not None)

@@ -50,6 +50,10 @@ class Episodes(NamedTuple):
         episode = np.searchsorted(self.offsets, steps, side="right") - 1
         return steps + (self.starts - self.offsets[:-1])[episode]
 
+    def times(self, steps: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
+        """How many steps of their episode came before the steps of these numbers."""
+        return steps - self.offsets[np.searchsorted(self.offsets, steps, side="right") - 1]
+
 
 class EpisodeBuffer:
     """Whole episodes, added cycle by cycle; the oldest cycles make room for new ones.

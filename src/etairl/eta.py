@@ -51,6 +51,14 @@ class Eta(ABC):
         mass = np.exp(log_pmf - top)
         return mass / mass.sum()
 
+    def discount(self, gamma: float) -> float | None:
+        r"""$\beta$ if $w_n = \frac{1-\beta}{1-\gamma}\beta^n$: RL with another discount; or None.
+
+        So for $\delta_0$ in every spelling, with $\beta = \gamma$, for the zero-modified geometric
+        law made for this $\gamma$ (errata (a)), and for $\mathrm{Geom}(\kappa)$ at $\gamma = 0$.
+        """
+        return gamma if self.tail(1) == 0.0 else None
+
     def weights(self, gamma: float, horizon: int) -> Vector:
         r"""Time weights $w_n = \sum_{k \le n} \eta(k) \gamma^{n-k}$ for $n < $ `horizon`.
 
@@ -151,6 +159,12 @@ class Geometric(Eta):
         if horizon is not None:
             return _truncated_mean(self, horizon)
         return math.inf if self.kappa == 1.0 else self.kappa / (1.0 - self.kappa)
+
+    def discount(self, gamma: float) -> float | None:
+        """See `Eta`."""
+        if gamma == 0.0 and self.kappa < 1.0:
+            return self.kappa
+        return gamma if self.kappa == 0.0 else None
 
     def __str__(self) -> str:
         return f"geometric:{_number(self.kappa)}"
@@ -286,6 +300,12 @@ class ZeroModifiedGeometric(Eta):
         if horizon is not None:
             return _truncated_mean(self, horizon)
         return (self.beta - self.gamma) / ((1.0 - self.gamma) * (1.0 - self.beta))
+
+    def discount(self, gamma: float) -> float | None:
+        """See `Eta`."""
+        if self.beta == self.gamma:  # a Dirac mass at 0
+            return gamma
+        return self.beta if gamma == self.gamma else None
 
     def __str__(self) -> str:
         return f"zero-modified:{_number(self.beta)},{_number(self.gamma)}"

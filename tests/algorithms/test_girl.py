@@ -12,7 +12,8 @@ from etairl.costs.discriminator import Discriminator, DiscriminatorConfig
 from etairl.eta import parse_eta
 from etairl.measures import FutureSampler
 from etairl.rollouts import UniformPolicy, collect
-from etairl.solvers.sac import SAC, ActionScaling, SACConfig
+from etairl.solvers.policy import ActionScaling
+from etairl.solvers.sac import SAC, SACConfig
 from etairl.tasks import make_task, with_absorbing
 from etairl.types import InputError
 

@@ -1,9 +1,11 @@
 """EMMA and WIEM on the go/stay chain, AIRL on a chain with a soft-optimal expert."""
 
-import gymnasium
+from contextlib import ExitStack
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from worlds import TablePolicy, chances, registered
 
 from etairl.algorithms.girl import Expert, Girl, GirlConfig, girl
 from etairl.costs.discriminator import DiscriminatorConfig
@@ -15,51 +17,26 @@ from etairl.measures import FutureSampler
 from etairl.penalties import Ball, Simplex
 from etairl.regularisers import Entropy
 from etairl.rollouts import collect
-from etairl.solvers.sac import SAC, ActionScaling, SACConfig
+from etairl.solvers.policy import ActionScaling
+from etairl.solvers.sac import SAC, SACConfig
 from etairl.tabular import MDP, go_stay, go_stay_policy, policy_iteration
 from etairl.tasks import make_task
 
 ROW_COST = np.array([0.0, 1.0, -0.5, 0.3])
 
 
-class World(gymnasium.Env):
-    """A finite MDP with certain moves; the observation is one column per state."""
-
-    def __init__(self, mdp: MDP):
-        self.mdp, self.state = mdp, 0
-        self.observation_space = gymnasium.spaces.Box(0.0, 1.0, (mdp.states,), np.float32)
-        self.action_space = gymnasium.spaces.Discrete(mdp.actions)
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.state = int(self.np_random.choice(self.mdp.states, p=self.mdp.p0))
-        return self._seen(), {}
-
-    def step(self, action):
-        self.state = int(self.mdp.kernel[self.state, int(action)].argmax())
-        return self._seen(), 0.0, False, False, {}
-
-    def _seen(self):
-        return np.eye(self.mdp.states, dtype=np.float32)[self.state]
-
-
 @pytest.fixture
 def stage():
     """Registers a world under one name, and makes tasks and demonstrations of it."""
 
-    def make(mdp: MDP, table: np.ndarray, horizon: int, episodes: int):
-        gymnasium.register("World-v0", entry_point=lambda **_: World(mdp))
-        cumulative = np.cumsum(table, axis=1)
+    with ExitStack() as registry:
 
-        def policy(rng, seen):
-            rows = cumulative[seen.argmax(axis=1)]
-            return (rows < rng.random((len(rows), 1))).sum(axis=1, keepdims=True)
+        def make(mdp: MDP, table: np.ndarray, horizon: int, episodes: int):
+            name = registry.enter_context(registered(mdp))
+            theirs, own = (make_task(name, 60, horizon=horizon, seed=s) for s in (5, 0))
+            return own, collect(np.random.default_rng(0), theirs, TablePolicy(table), episodes)
 
-        theirs, own = (make_task("World-v0", 60, horizon=horizon, seed=s) for s in (5, 0))
-        return own, collect(np.random.default_rng(0), theirs, policy, episodes)
-
-    yield make
-    del gymnasium.registry["World-v0"]
+        yield make
 
 
 def learn(task, demos, cost, sac: SACConfig, sampler: FutureSampler, cycles: int, horizon: int):
@@ -79,16 +56,6 @@ def learn(task, demos, cost, sac: SACConfig, sampler: FutureSampler, cycles: int
     return game, girl(game, task, expert, game.make_buffer(task), game.init(expert))
 
 
-def chances(solver: SAC, state, states: int) -> np.ndarray:
-    """The policy as a table."""
-    obs = jnp.eye(states)
-    columns = [
-        solver.log_prob(state, obs, jnp.full((states, 1), float(a)))
-        for a in range(solver.spec.discrete_actions)
-    ]
-    return np.exp(np.stack([np.asarray(c, np.float64) for c in columns], axis=1))
-
-
 @pytest.mark.parametrize("allowed", [Ball(), Simplex()], ids=["emma", "wiem"])
 def test_the_expert_who_stays_with_probability_0_8_is_recovered(allowed, stage):
     """Features that tell all pairs apart: the same answer as MEGAN's, as loosely (0.06).
@@ -104,7 +71,7 @@ def test_the_expert_who_stays_with_probability_0_8_is_recovered(allowed, stage):
     sac = SACConfig(hidden=(32,), gamma_rl=0.5, temperature=0.3, actor_lr=3e-3, critic_lr=1e-2)
     sampler = FutureSampler(parse_eta("geometric:0.5"), 0.5, "exact")
     game, cycles = learn(task, demos, cost, sac, sampler, 100, 12)
-    found = [chances(game.solver, cycle.state.solver, 2)[0, 0] for cycle in cycles]
+    found = [chances(game.solver, cycle.state.solver, 2, 2)[0, 0] for cycle in cycles]
     assert np.mean(found[-40:]) == pytest.approx(0.8, abs=0.06), np.round(found, 2)
 
 
@@ -130,7 +97,7 @@ def test_airl_recovers_the_state_cost_of_a_chain(stage):
     for cycle in cycles:
         eye = jnp.eye(4)
         costs.append(np.asarray(cost.portable()(cycle.state.cost, eye, eye, eye), np.float64))
-        tables.append(chances(game.solver, cycle.state.solver, 4))
+        tables.append(chances(game.solver, cycle.state.solver, 4, 3))
     found = np.mean(costs[-50:], axis=0)
     assert np.mean(tables[-50:], axis=0) == pytest.approx(expert, abs=0.05)
     assert found - found.mean() == pytest.approx(ROW_COST - ROW_COST.mean(), abs=0.2)

@@ -6,7 +6,7 @@ import pytest
 from etairl.demos import limit_cycle
 from etairl.solvers.cloning import CloningConfig, clone
 from etairl.solvers.heads import GaussianHead, make_head
-from etairl.solvers.sac import HeadPolicy
+from etairl.solvers.policy import HeadPolicy
 from etairl.types import InputError, Spec, Trajectories
 
 QUICK = CloningConfig(hidden=(64, 64), updates=2000, rounds=10)

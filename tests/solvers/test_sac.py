@@ -8,16 +8,9 @@ from scipy import stats
 from etairl.networks import MLP, HostMLP, Normaliser, both, twins
 from etairl.regularisers import Entropy, KullbackLeibler, Tsallis, Unregularised
 from etairl.solvers.heads import REFERENCE_STD, CategoricalHead, GaussianHead, make_head
-from etairl.solvers.sac import (
-    SAC,
-    ActionScaling,
-    Batch,
-    SACConfig,
-    actor_loss,
-    critic_loss,
-    soft_target,
-    temperature_loss,
-)
+from etairl.solvers.losses import actor_loss, critic_loss, soft_target, temperature_loss
+from etairl.solvers.policy import ActionScaling
+from etairl.solvers.sac import SAC, Batch, SACConfig
 from etairl.types import InputError, Spec
 
 SPEC = Spec(3, 2, (-1.0, -2.0), (1.0, 4.0))

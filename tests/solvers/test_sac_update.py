@@ -7,7 +7,8 @@ import pytest
 
 from etairl.networks import MLP, Normaliser
 from etairl.solvers.heads import CategoricalHead, GaussianHead
-from etairl.solvers.sac import SAC, Batch, HeadPolicy, SACConfig
+from etairl.solvers.policy import HeadPolicy
+from etairl.solvers.sac import SAC, Batch, SACConfig
 from etairl.types import Spec
 
 SPEC = Spec(3, 2, (-1.0, -2.0), (1.0, 4.0))
@@ -35,7 +36,7 @@ def test_the_target_asks_the_smaller_target_critic(rng):
     state = solver.init(jax.random.key(0))
     critics, targets = constant([[1.0], [2.0]]), constant([[30.0], [20.0]])
     state = state._replace(
-        critics=critics, targets=targets, critic_optimiser=solver._start(3e-4, critics)
+        critics=critics, targets=targets, critic_optimiser=solver.start(3e-4, critics)
     )
     batch = batch_of(rng)
     _, info = solver.update(state, batch, jax.random.key(1))
@@ -53,7 +54,7 @@ def test_no_entropy_is_counted_in_the_absorbing_state(rng, mark):
     state = solver.init(jax.random.key(0))
     critics = constant([[1.0], [2.0]])
     state = state._replace(
-        critics=critics, targets=critics, critic_optimiser=solver._start(3e-4, critics)
+        critics=critics, targets=critics, critic_optimiser=solver.start(3e-4, critics)
     )
     batch = batch_of(rng)
     batch = batch._replace(next_obs=batch.next_obs.at[:, -1].set(mark))

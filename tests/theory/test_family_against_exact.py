@@ -1,10 +1,10 @@
 """The sampled cost players of EMMA and WIEM against exact occupancies of small MDPs."""
 
-import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from worlds import TablePolicy, registered
 
 from etairl.algorithms.girl import Expert
 from etairl.costs.family import Points, View
@@ -14,8 +14,8 @@ from etairl.evaluation.explanation import clustered_means, weighted_means
 from etairl.measures import FutureSampler
 from etairl.penalties import Ball, Simplex
 from etairl.rollouts import collect
-from etairl.solvers.sac import ActionScaling
-from etairl.tabular import MDP, LinearCosts, mu, random_mdp, random_policy
+from etairl.solvers.policy import ActionScaling
+from etairl.tabular import LinearCosts, mu, random_mdp, random_policy
 from etairl.tasks import make_task
 from etairl.types import Spec
 
@@ -24,46 +24,18 @@ SAMPLER = FutureSampler(ETA, GAMMA, "exact")
 SHAPE = (40, 5000)
 
 
-class World(gymnasium.Env):
-    """A finite MDP as an environment; the observation is one column per state."""
-
-    def __init__(self, mdp: MDP):
-        self.mdp, self.state = mdp, 0
-        self.observation_space = gymnasium.spaces.Box(0.0, 1.0, (mdp.states,), np.float32)
-        self.action_space = gymnasium.spaces.Discrete(mdp.actions)
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.state = int(self.np_random.choice(self.mdp.states, p=self.mdp.p0))
-        return self._seen(), {}
-
-    def step(self, action):
-        law = self.mdp.kernel[self.state, int(action)]
-        self.state = int(self.np_random.choice(self.mdp.states, p=law))
-        return self._seen(), 0.0, False, False, {}
-
-    def _seen(self):
-        return np.eye(self.mdp.states, dtype=np.float32)[self.state]
-
-
 @pytest.fixture(scope="module")
 def world():
     """Two behaviours of a random MDP: tables, episodes, and a table of features."""
     rng = np.random.default_rng(3)
     mdp = random_mdp(rng, states=4, actions=2, gamma=GAMMA)
     tables = [random_policy(rng, mdp) for _ in range(2)]
-    gymnasium.register("World-v0", entry_point=lambda **_: World(mdp))
     played = []
-    for seed, table in enumerate(tables):
-        task = make_task("World-v0", 100, horizon=HORIZON, seed=seed)
-        cumulative = np.cumsum(table, axis=1)
-
-        def policy(rng, seen, cumulative=cumulative):
-            rows = cumulative[seen.argmax(axis=1)]
-            return (rows < rng.random((len(rows), 1))).sum(axis=1, keepdims=True)
-
-        played.append(collect(np.random.default_rng(seed), task, policy, EPISODES))
-    del gymnasium.registry["World-v0"]
+    with registered(mdp) as name:
+        for seed, table in enumerate(tables):
+            task = make_task(name, 100, horizon=HORIZON, seed=seed)
+            rng_played = np.random.default_rng(seed)
+            played.append(collect(rng_played, task, TablePolicy(table), EPISODES))
     return mdp, tables, played, rng.normal(size=(4, 2, 3))
 
 

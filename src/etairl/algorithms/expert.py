@@ -12,7 +12,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from etairl.buffers import Replay
 from etairl.networks import MLP, Normaliser, all_finite
 from etairl.rollouts import UniformPolicy, collect
-from etairl.solvers.sac import SAC, ActionScaling, Batch, HeadPolicy, SACConfig, SACInfo, SACState
+from etairl.solvers.policy import ActionScaling, HeadPolicy
+from etairl.solvers.sac import SAC, Batch, SACConfig, SACInfo, SACState
 from etairl.tasks import make_task
 from etairl.types import DivergedError, InputError, RejoinableTask, Task
 

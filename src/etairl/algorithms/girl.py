@@ -19,8 +19,9 @@ from etairl.buffers import EpisodeBuffer, Episodes
 from etairl.costs.family import Cost, LogProbs, Points
 from etairl.measures import FutureSampler
 from etairl.rollouts import collect
-from etairl.solvers.sac import ActionScaling, Batch, SACInfo, SACState
-from etairl.solvers.solver import Solver
+from etairl.solvers.policy import ActionScaling
+from etairl.solvers.sac import Batch
+from etairl.solvers.solver import Solver, SolverState
 from etairl.types import InputError, Task, Trajectories
 
 
@@ -80,7 +81,7 @@ class State(NamedTuple):
     """Everything that changes from cycle to cycle, but for what the buffer holds."""
 
     cost: Any
-    solver: SACState
+    solver: SolverState
     cycles: int
     transitions: int
 
@@ -93,7 +94,8 @@ class Cycle(NamedTuple):
     """episodes of this cycle, with actions in the units of the task"""
     cost_info: Any
     """what the cost family has to say; None in cycles without cost updates"""
-    solver_info: SACInfo
+    solver_info: Any
+    """what the solver has to say"""
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ class Girl:
     config: GirlConfig
     seed: int
     cost: Cost
-    solver: Solver
+    solver: Solver[Any]
     sampler: FutureSampler
 
     def init(self, expert: "Expert") -> State:
@@ -189,7 +191,7 @@ def girl(
             cost_state, cost_info = game.cost.updates(
                 key_cost, cost_state, own, theirs, log_probs
             )  # line 6
-        batches = _draw_transitions(config, rng, buffer)
+        batches = _draw_transitions(config, rng, buffer, game.solver.timed)
         protect = cycle < config.critic_cycles
         solver_state, solver_info = game.solver.updates(
             solver_state, batches, key_solver, game.cost, cost_state, protect
@@ -222,7 +224,7 @@ def _draw_expert(game: Girl, rng: np.random.Generator, expert: Expert, cycle: in
     return _points(expert.buffer, episodes.rows(steps), shape)
 
 
-def _log_probs(game: Girl, state: SACState, own: Points, theirs: Points) -> LogProbs | None:
+def _log_probs(game: Girl, state: SolverState, own: Points, theirs: Points) -> LogProbs | None:
     if not game.cost.needs_policy:
         return None
     return LogProbs(*(game.solver.log_prob(state, side.obs, side.act) for side in (own, theirs)))
@@ -233,15 +235,18 @@ def _points(buffer: EpisodeBuffer, rows: np.ndarray, shape: tuple[int, ...]) -> 
     return Points(*map(jnp.asarray, (t.observations, t.actions, t.next_observations)))
 
 
-def _draw_transitions(config: GirlConfig, rng: np.random.Generator, buffer: EpisodeBuffer) -> Batch:
+def _draw_transitions(
+    config: GirlConfig, rng: np.random.Generator, buffer: EpisodeBuffer, timed: bool
+) -> Batch:
     episodes = buffer.newest(rows=config.capacity)
     shape = (config.solver_updates, config.solver_batch)
-    rows = episodes.rows(rng.integers(episodes.steps, size=shape[0] * shape[1]))
-    t = buffer.transitions(rows, shape)
+    steps = rng.integers(episodes.steps, size=shape[0] * shape[1])
+    t = buffer.transitions(episodes.rows(steps), shape)
     return Batch(
         obs=jnp.asarray(t.observations),
         act=jnp.asarray(t.actions),
         cost=jnp.zeros(shape),  # relabelled with today's cost inside the scan
         next_obs=jnp.asarray(t.next_observations),
         terminated=jnp.asarray(t.terminated, jnp.float32),
+        time=jnp.asarray(episodes.times(steps).reshape(shape), jnp.int32) if timed else None,
     )

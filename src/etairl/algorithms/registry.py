@@ -6,20 +6,22 @@ contract test, `etairl algorithms` and the command line pick it up.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from etairl.costs.discriminator import Discriminator, DiscriminatorConfig
 from etairl.costs.family import Cost, View
 from etairl.costs.linear import LinearConfig, LinearCost
 from etairl.costs.shaped import ShapedCost
+from etairl.eta import Eta
 from etairl.penalties import Ball, Simplex, WeightSet
 from etairl.regularisers import Regulariser
 from etairl.solvers.sac import SAC, SACConfig
+from etairl.solvers.sac_eta import sac_eta
 from etairl.solvers.solver import Solver
 from etairl.types import InputError, Spec
 
 AlgorithmName = Literal["megan", "gail", "emma", "wiem", "airl"]
-SolverName = Literal["sac"]
+SolverName = Literal["sac", "sac-eta"]
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,23 @@ class CostSettings:
 
 
 @dataclass(frozen=True)
+class SolverSettings:
+    """Everything a solver may want to know."""
+
+    sac: SACConfig
+    spec: Spec
+    absorbing: bool
+    omega: Regulariser
+    eta: Eta
+    horizon: int
+
+    @property
+    def plain(self) -> SAC:
+        """Soft actor-critic, which knows no weighting."""
+        return SAC(self.sac, self.spec, self.absorbing, self.omega)
+
+
+@dataclass(frozen=True)
 class Algorithm:
     """A named choice; the words are for people, `make_cost` is for `girl`."""
 
@@ -54,11 +73,16 @@ class Algorithm:
     """the only one with which costs and entropy fit together; None where any will do"""
     omegas: tuple[str, ...] = ("entropy", "tsallis", "kl", "none")
     """regularisers it goes with, the default first"""
-    solvers: tuple[SolverName, ...] = ("sac",)
+    solvers: tuple[SolverName, ...] = ("sac", "sac-eta")
     """solvers it goes with, the default first"""
 
-    def check(self, eta: str, omega: str, temperature: float | None) -> None:
+    def check(self, eta: str, omega: str, temperature: float | None, solver: SolverName) -> None:
         """Refuse choices that would make it another algorithm."""
+        if solver not in self.solvers:
+            raise InputError(
+                f"{self.name} goes with --solver {' or '.join(self.solvers)}: its cost is shaped, "
+                f"and under another weighting than dirac:0 shaping changes what {solver} aims at"
+            )
         if not self.any_eta and eta != self.eta:
             raise InputError(f"{self.name} is megan with eta {self.eta}; for {eta} take megan")
         if omega.partition(":")[0] not in self.omegas:
@@ -127,7 +151,11 @@ _ALL = (
         make_cost=_shaped,
         temperature=1.0,
         omegas=("entropy",),
+        solvers=("sac",),
     ),
 )
 ALGORITHMS: Mapping[AlgorithmName, Algorithm] = {entry.name: entry for entry in _ALL}
-SOLVERS: Mapping[SolverName, Callable[[SACConfig, Spec, bool, Regulariser], Solver]] = {"sac": SAC}
+SOLVERS: Mapping[SolverName, Callable[[SolverSettings], Solver[Any]]] = {
+    "sac": lambda settings: settings.plain,
+    "sac-eta": lambda settings: sac_eta(settings.plain, settings.eta, settings.horizon),
+}

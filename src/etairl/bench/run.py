@@ -13,7 +13,8 @@ from etairl.eta import parse_eta
 from etairl.experiments.presets import preset
 from etairl.measures import FutureSampler
 from etairl.rollouts import UniformPolicy, collect
-from etairl.solvers.sac import SAC, ActionScaling
+from etairl.solvers.policy import ActionScaling
+from etairl.solvers.sac import SAC
 from etairl.tasks import make_task
 
 

@@ -9,7 +9,8 @@ from etairl.demos import bundled_demos, load_demos
 from etairl.demos.sources import BUNDLED
 from etairl.experiments.settings import expert_config
 from etairl.runs import load_tree
-from etairl.solvers.sac import SAC, HeadPolicy
+from etairl.solvers.policy import HeadPolicy
+from etairl.solvers.sac import SAC
 from etairl.tasks import make_task
 from etairl.types import InputError
 

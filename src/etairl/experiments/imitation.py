@@ -25,7 +25,8 @@ from etairl.experiments.settings import TrainConfig
 from etairl.networks import MLP, Normaliser
 from etairl.runs import EventLog, RunDirectory, every_seconds, read_metrics, save_tree
 from etairl.solvers.cloning import CloningConfig, clone
-from etairl.solvers.sac import ActionScaling, SACState
+from etairl.solvers.policy import ActionScaling
+from etairl.solvers.solver import SolverState
 from etairl.tasks import without_absorbing
 from etairl.types import DivergedError, InputError, Task, Trajectories
 
@@ -294,6 +295,6 @@ def _finish(
     )
 
 
-def save_policy(path: Path, solver: SACState) -> None:
+def save_policy(path: Path, solver: SolverState) -> None:
     """The actor, and what it expects of its inputs."""
     save_tree(path, (solver.actor, solver.normaliser))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from etairl.algorithms.girl import Expert, Girl
-from etairl.algorithms.registry import SOLVERS, CostSettings
+from etairl.algorithms.registry import SOLVERS, CostSettings, SolverSettings
 from etairl.costs.family import Cost
 from etairl.costs.frozen import Frozen
 from etairl.costs.linear import LinearCost
@@ -16,7 +16,7 @@ from etairl.evaluation.matching import Reference
 from etairl.experiments.settings import TrainConfig
 from etairl.regularisers import parse_regulariser
 from etairl.runs import load_tree
-from etairl.solvers.sac import ActionScaling
+from etairl.solvers.policy import ActionScaling
 from etairl.tasks import make_task, with_absorbing
 from etairl.types import InputError, Spec, Task
 
@@ -60,7 +60,9 @@ def prepare(
         trajectories = with_absorbing(trajectories, config.horizon)
     cost = make_cost(config, task.spec)
     omega = parse_regulariser(config.omega)
-    solver = SOLVERS[config.solver](config.sac, task.spec, absorbing, omega)
+    solver = SOLVERS[config.solver](
+        SolverSettings(config.sac, task.spec, absorbing, omega, config.future.eta, config.horizon)
+    )
     game = Girl(config.girl, config.seed, cost, solver, config.future)
     expert = Expert.of(trajectories, ActionScaling(task.spec), cost.needs_next)
     first = game.init(expert).cost
@@ -122,8 +124,24 @@ def fitting_demos(config: TrainConfig, task: Task, select: Selection | None) -> 
 
 
 def remarks(setting: Setting) -> list[str]:
-    """What should be known of the features of a linear cost before it learns."""
-    cost = setting.game.cost
+    """What should be known before a run learns: of its solver, and of features of a linear cost."""
+    cost, said = setting.game.cost, _on_the_solver(setting)
     if not isinstance(cost, LinearCost):
+        return said
+    return said + cost.basis.remarks(setting.cost.features, setting.expert.points())
+
+
+def _on_the_solver(setting: Setting) -> list[str]:
+    config = setting.config
+    if config.solver != "sac-eta":
         return []
-    return cost.basis.remarks(setting.cost.features, setting.expert.points())
+    beta = config.future.eta.discount(config.sac.gamma_rl)
+    said = []
+    if beta is not None:
+        said.append(f"with eta {config.eta}, sac-eta is sac with discount {beta:g}: one critic")
+    if config.gamma_irl != config.sac.gamma_rl:
+        said.append(
+            f"the cost weighs time with gamma_irl {config.gamma_irl:g}, sac-eta with gamma_rl "
+            f"{config.sac.gamma_rl:g}: the players have different criteria unless these are equal"
+        )
+    return said

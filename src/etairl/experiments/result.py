@@ -24,7 +24,7 @@ from etairl.rollouts import UniformPolicy, collect
 from etairl.runs import RunDirectory, load_tree
 from etairl.solvers.cloning import CloningConfig, clone
 from etairl.solvers.heads import make_head
-from etairl.solvers.sac import ActionScaling, HeadPolicy
+from etairl.solvers.policy import ActionScaling, HeadPolicy
 from etairl.tasks import make_task, without_absorbing
 from etairl.types import InputError, Policy, Trajectories
 

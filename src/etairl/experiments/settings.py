@@ -42,7 +42,8 @@ class TrainConfig:
     """regulariser of the policy: entropy, tsallis:Q, kl (to a clone of the expert, as --anchor),
     none"""
     solver: SolverName = "sac"
-    """the policy player"""
+    """the policy player: sac discounts with gamma_rl, as in the paper; sac-eta takes the weighting
+    of eta into account, with a second critic"""
     frozen_cost: str | None = None
     """a finished run whose cost is paid and never changed; `--cost RUN` also starts from its
     settings"""
@@ -97,7 +98,7 @@ class TrainConfig:
         self._settle_omega()
         assert self.eta is not None
         omega = "kl" if self.anchor else self.omega
-        self.choices.check(str(self.future.eta), omega, self.sac.temperature)
+        self.choices.check(str(self.future.eta), omega, self.sac.temperature, self.solver)
         if self.choices.temperature is not None:
             self._settle("sac", replace(self.sac, temperature=self.choices.temperature))
 

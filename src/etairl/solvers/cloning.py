@@ -12,7 +12,7 @@ from jaxtyping import Array
 
 from etairl.networks import MLP, Activation
 from etairl.solvers.heads import Head, make_head
-from etairl.solvers.sac import ActionScaling
+from etairl.solvers.policy import ActionScaling
 from etairl.types import InputError, Spec, Trajectories
 
 

@@ -32,6 +32,15 @@ class Choice(NamedTuple):
     penalty: Float[Array, " batch"]
     r"""$-\Omega(\pi)$ with weight 1: for entropy $\log\pi(a \mid s)$ averaged over them, or with a
     reference $\log\pi - \log\pi_{ref}$"""
+    also: tuple[Float[Array, " batch"], ...] = ()
+    """`q` of further critics, at the same actions"""
+
+
+class Seen(NamedTuple):
+    """Further critics, and the states as they see them."""
+
+    critics: MLP
+    obs: Float[Array, "batch seen"]
 
 
 @runtime_checkable
@@ -72,8 +81,9 @@ class Head(Protocol):
         obs: Float[Array, "batch obs"],
         reference: MLP | None = None,
         omega: Regulariser = Entropy(),
+        also: tuple[Seen, ...] = (),
     ) -> Choice:
-        """The policy's own actions and what the critics think of them."""
+        """The policy's own actions and what the critics, and others, think of them."""
         ...
 
     def log_prob(
@@ -134,10 +144,12 @@ class GaussianHead:
         obs: Array,
         reference: MLP | None = None,
         omega: Regulariser = Entropy(),
+        also: tuple[Seen, ...] = (),
     ) -> Choice:
         """See `Head`; one drawn action."""
         act, log_prob = self.sample(key, actor, obs, reference)
-        return Choice(self.q(critics, obs, act).min(axis=0), omega.drawn(log_prob))
+        others = tuple(self.q(*seen, act).min(axis=0) for seen in also)
+        return Choice(self.q(critics, obs, act).min(axis=0), omega.drawn(log_prob), others)
 
     def log_prob(self, actor: MLP, obs: Array, act: Array) -> Array:
         """See `Head`; the density of the squashed normal, at a bound just inside of it."""
@@ -226,6 +238,7 @@ class CategoricalHead:
         obs: Array,
         reference: MLP | None = None,
         omega: Regulariser = Entropy(),
+        also: tuple[Seen, ...] = (),
     ) -> Choice:
         """See `Head`; summed over all actions."""
         log_probs = jax.nn.log_softmax(actor(obs))
@@ -233,7 +246,8 @@ class CategoricalHead:
         q = both(critics, obs).min(axis=0)
         base = 0.0 if reference is None else jax.nn.log_softmax(reference(obs))
         penalties = omega.drawn(log_probs - base)
-        return Choice((probs * q).sum(axis=-1), (probs * penalties).sum(axis=-1))
+        others = tuple((probs * both(*seen).min(axis=0)).sum(axis=-1) for seen in also)
+        return Choice((probs * q).sum(axis=-1), (probs * penalties).sum(axis=-1), others)
 
     def log_prob(self, actor: MLP, obs: Array, act: Array) -> Array:
         """See `Head`."""

@@ -7,21 +7,28 @@ whole cycle of updates and relabels each batch with the current cost function in
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from etairl.networks import MLP, Activation, HostMLP, Normaliser, twins
+from etairl.networks import MLP, Activation, Normaliser, twins
 from etairl.regularisers import Entropy, Regulariser
 from etairl.solvers.heads import Head, make_head
+from etairl.solvers.losses import (
+    Rows,
+    Scalar,
+    actor_loss,
+    critic_loss,
+    soft_target,
+    temperature_loss,
+)
+from etairl.solvers.policy import HeadPolicy
 from etairl.types import InputError, Spec
 
-Scalar = Float[Array, ""]
-Rows = Float[Array, " batch"]
 CostFunction = Callable[[Any, Array, Array, Array], Array]
 
 
@@ -33,6 +40,8 @@ class Batch(NamedTuple):
     cost: Float[Array, "*updates batch"]
     next_obs: Float[Array, "*updates batch obs"]
     terminated: Float[Array, "*updates batch"]
+    time: Int[Array, "*updates batch"] | None = None
+    """steps since the episode began, for solvers that ask for it"""
 
 
 @dataclass(frozen=True)
@@ -71,14 +80,8 @@ class SACConfig:
             raise InputError(f"polyak must lie in (0, 1], got {self.polyak}")
         if not self.hidden or min(self.hidden) < 1:
             raise InputError(f"hidden needs at least one layer of width >= 1, got {self.hidden}")
-        for name in (
-            "actor_lr",
-            "critic_lr",
-            "temperature_lr",
-            "temperature",
-            "first_temperature",
-            "max_gradient_norm",
-        ):
+        rates = ("actor_lr", "critic_lr", "temperature_lr")
+        for name in (*rates, "temperature", "first_temperature", "max_gradient_norm"):
             value = getattr(self, name)
             if value is not None and not 0.0 < value < np.inf:
                 raise InputError(f"{name} must be > 0 and finite, got {value}")
@@ -112,53 +115,6 @@ class SACInfo(NamedTuple):
     q: Scalar
 
 
-def critic_loss(
-    critics: MLP, head: Head, obs: Array, act: Array, target: Rows
-) -> tuple[Scalar, Scalar]:
-    r"""$\sum_{i=1,2} \tfrac12\mathbb{E}(Q_i(s,a) - y)^2$; also returns the mean value."""
-    q = head.q(critics, obs, act)
-    return 0.5 * ((q - target) ** 2).mean(axis=-1).sum(), q.mean()
-
-
-def soft_target(
-    gamma_rl: float, cost: Rows, terminated: Rows, q: Rows, penalty: Rows, temperature: Scalar
-) -> Rows:
-    r"""$y = -c + \gamma(1-\text{terminated})(\min_i \bar Q_i(s',a') + \alpha\Omega(\pi(s')))$.
-
-    `penalty` is $-\Omega$; for entropy $\log\pi(a' \mid s')$. Only termination cuts the bootstrap;
-    a time limit does not.
-    """
-    reward = -cost
-    return reward + gamma_rl * (1.0 - terminated) * (q - temperature * penalty)
-
-
-def actor_loss(
-    actor: MLP,
-    head: Head,
-    critics: MLP,
-    reference: MLP | None,
-    temperature: Scalar,
-    obs: Array,
-    here: Rows,
-    key: Array,
-    omega: Regulariser = Entropy(),
-) -> tuple[Scalar, Scalar]:
-    r"""$\mathbb{E}[-\alpha\Omega(\pi(s)) - \min_i Q_i(s,a)]$ where `here` is 1; mean $\Omega$.
-
-    For entropy, $\log\pi(a \mid s)$ stands for $-\Omega$; with a reference
-    $\log\pi - \log\pi_{ref}$.
-    """
-    choice = head.choose(key, actor, critics, obs, reference, omega)
-    many = jnp.maximum(here.sum(), 1.0)
-    loss = (here * (temperature * choice.penalty - choice.q)).sum() / many
-    return loss, -(here * choice.penalty).sum() / many
-
-
-def temperature_loss(log_temperature: Scalar, entropy: Scalar, target_entropy: float) -> Scalar:
-    r"""$\alpha(\mathcal{H} - \mathcal{H}_{\text{target}})$: pushes the entropy to its target."""
-    return jnp.exp(log_temperature) * jax.lax.stop_gradient(entropy - target_entropy)
-
-
 @dataclass(frozen=True)
 class SAC:
     """Soft actor-critic for a task of the given sizes."""
@@ -169,6 +125,7 @@ class SAC:
     """the last column of an observation marks the absorbing state: no policy is needed there"""
     omega: Regulariser = Entropy()
     """with weight 1: the temperature is its weight"""
+    timed: ClassVar[bool] = False
 
     @property
     def head(self) -> Head:
@@ -192,9 +149,9 @@ class SAC:
             targets=jax.tree.map(jnp.copy, critics),
             log_temperature=log_temperature,
             normaliser=Normaliser.identity(self.spec.obs_dim),
-            actor_optimiser=self._start(config.actor_lr, actor),
-            critic_optimiser=self._start(config.critic_lr, critics),
-            temperature_optimiser=self._start(config.temperature_lr, log_temperature),
+            actor_optimiser=self.start(config.actor_lr, actor),
+            critic_optimiser=self.start(config.critic_lr, critics),
+            temperature_optimiser=self.start(config.temperature_lr, log_temperature),
         )
 
     def observe(self, state: SACState, observations: Float[np.ndarray, "rows obs"]) -> SACState:
@@ -203,7 +160,7 @@ class SAC:
             return state
         return state._replace(normaliser=state.normaliser.seen(observations))
 
-    def policy(self, state: SACState) -> "HeadPolicy":
+    def policy(self, state: SACState) -> HeadPolicy:
         """The policy as it is now, on the host."""
         normaliser = state.normaliser if self.config.normalise else None
         return HeadPolicy(state.actor, self.head, self.spec, normaliser)
@@ -215,7 +172,7 @@ class SAC:
         r"""$\log\pi(a \mid s)$ of actions as the head sees them; 0 in the absorbing state."""
         shape = obs.shape[:-1]
         obs, act = obs.reshape(-1, obs.shape[-1]), act.reshape(-1, act.shape[-1])
-        here = self._in_world(obs)
+        here = self.in_world(obs)
         if self.config.normalise:
             obs = state.normaliser(obs)
         return (here * self.head.log_prob(state.actor, obs, act)).reshape(shape)
@@ -232,7 +189,7 @@ class SAC:
         key_target, key_actor = jax.random.split(key)
         obs, next_obs = batch.obs, batch.next_obs
         # Log-probabilities are computed everywhere and masked afterwards: no NaN can slip through.
-        here, there = self._in_world(obs), self._in_world(next_obs)
+        here, there = self.in_world(obs), self.in_world(next_obs)
         if config.normalise:
             obs, next_obs = state.normaliser(obs), state.normaliser(next_obs)
         temperature = jnp.exp(state.log_temperature)
@@ -250,7 +207,7 @@ class SAC:
         (loss_q, q), grads = jax.value_and_grad(critic_loss, has_aux=True)(
             state.critics, head, obs, batch.act, jax.lax.stop_gradient(target)
         )
-        critics, critic_optimiser = self._step(
+        critics, critic_optimiser = self.step(
             config.critic_lr, grads, state.critic_optimiser, state.critics
         )
         (loss_pi, entropy), grads = jax.value_and_grad(actor_loss, has_aux=True)(
@@ -266,16 +223,10 @@ class SAC:
         )
         actor, actor_optimiser = state.actor, state.actor_optimiser
         if not critics_only:
-            actor, actor_optimiser = self._step(config.actor_lr, grads, actor_optimiser, actor)
+            actor, actor_optimiser = self.step(config.actor_lr, grads, actor_optimiser, actor)
         log_temperature, temperature_optimiser = state.log_temperature, state.temperature_optimiser
-        if config.temperature is None and not critics_only:
-            goal = head.target_entropy if config.target_entropy is None else config.target_entropy
-            slope = jax.grad(temperature_loss)(log_temperature, entropy, goal)
-            if self.absorbing:
-                slope = slope * (here.sum() > 0.0)  # without a row of the world: no entropy
-            log_temperature, temperature_optimiser = self._step(
-                config.temperature_lr, slope, temperature_optimiser, log_temperature
-            )
+        if not critics_only:
+            log_temperature, temperature_optimiser = self.temper(state, entropy, here)
         targets = jax.tree.map(
             lambda slow, fast: slow + config.polyak * (fast - slow), state.targets, critics
         )
@@ -317,54 +268,30 @@ class SAC:
         state, infos = jax.lax.scan(body, state, (batches, keys))
         return state, jax.tree.map(jnp.mean, infos)
 
-    def _in_world(self, obs: Array) -> Rows:
+    def temper(self, state: SACState, entropy: Scalar, here: Rows) -> tuple[Scalar, Any]:
+        """One step of the temperature towards the target entropy, unless it is fixed."""
+        config, log_temperature = self.config, state.log_temperature
+        if config.temperature is not None:
+            return log_temperature, state.temperature_optimiser
+        goal = self.head.target_entropy if config.target_entropy is None else config.target_entropy
+        slope = jax.grad(temperature_loss)(log_temperature, entropy, goal)
+        if self.absorbing:
+            slope = slope * (here.sum() > 0.0)  # without a row of the world: no entropy
+        return self.step(config.temperature_lr, slope, state.temperature_optimiser, log_temperature)
+
+    def in_world(self, obs: Float[Array, "batch obs"]) -> Rows:
+        """1 where there is something to decide, 0 in the absorbing state."""
         return 1.0 - obs[:, -1] if self.absorbing else jnp.ones(len(obs))
+
+    def start(self, rate: float, params: Any) -> Any:
+        """A fresh optimiser."""
+        return self._optimiser(rate).init(params)
+
+    def step(self, rate: float, grads: Any, optimiser: Any, params: Any) -> tuple[Any, Any]:
+        """New parameters, and their optimiser."""
+        updates, optimiser = self._optimiser(rate).update(grads, optimiser)
+        return optax.apply_updates(params, updates), optimiser
 
     def _optimiser(self, rate: float) -> optax.GradientTransformation:
         clip, adam = self.config.max_gradient_norm, optax.adam(rate)
         return adam if clip is None else optax.chain(optax.clip_by_global_norm(clip), adam)
-
-    def _start(self, rate: float, params: Any) -> Any:
-        return self._optimiser(rate).init(params)
-
-    def _step(self, rate: float, grads: Any, optimiser: Any, params: Any) -> tuple[Any, Any]:
-        updates, optimiser = self._optimiser(rate).update(grads, optimiser)
-        return optax.apply_updates(params, updates), optimiser
-
-
-class HeadPolicy:
-    """An actor on the host: observations in, actions in the units of the task out."""
-
-    def __init__(self, actor: MLP, head: Head, spec: Spec, normaliser: Normaliser | None = None):
-        self._actor, self._head = HostMLP(actor), head
-        self._normalise = None if normaliser is None else normaliser.on_host()
-        self._scaling = ActionScaling(spec)
-
-    def __call__(
-        self, rng: np.random.Generator | None, observations: Float[np.ndarray, "batch obs"]
-    ) -> np.ndarray:
-        """Draw actions; without a random generator the most likely ones."""
-        x = observations.astype(np.float32, copy=False)
-        if self._normalise is not None:
-            x = self._normalise(x)
-        return self._scaling.to_task(self._head.act(self._actor, rng, x))
-
-
-class ActionScaling:
-    """Between the units of a task and [-1, 1]; an index stays an index."""
-
-    def __init__(self, spec: Spec):
-        self._discrete = spec.discrete_actions is not None
-        low = np.asarray(spec.action_low or (-1.0,) * spec.act_dim, np.float64)
-        high = np.asarray(spec.action_high or (1.0,) * spec.act_dim, np.float64)
-        self._middle = ((low + high) / 2).astype(np.float32)
-        self._half = ((high - low) / 2).astype(np.float32)
-
-    def to_task(self, actions: np.ndarray) -> np.ndarray:
-        """From the solver to the simulator."""
-        return actions.astype(np.int64) if self._discrete else self._middle + self._half * actions
-
-    def to_solver(self, actions: np.ndarray) -> np.ndarray:
-        """From the simulator, or from demonstrations, to the solver."""
-        scaled = actions if self._discrete else (actions - self._middle) / self._half
-        return scaled.astype(np.float32)

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from etairl.eta import Eta, Geometric, ZeroModifiedGeometric
+from etairl.eta import Eta, Geometric
 from etairl.tabular.linear import EPSILON, solve
 from etairl.tabular.mdp import (
     MDP,
@@ -215,15 +215,10 @@ def geometric_parameter(eta: Eta) -> float | None:
 def geometric_weights(eta: Eta, gamma: float) -> float | None:
     r"""$\beta$ if $w_n = \frac{1-\beta}{1-\gamma}\beta^n$, where all classical theorems hold.
 
-    That is the case for $\delta_0$ ($\beta = \gamma$) and the zero-modified geometric law made for
-    this $\gamma$ (errata (a)), and for $\mathrm{Geom}(\kappa)$ at $\gamma = 0$.
+    `Eta.discount`, for what is a law without a horizon; all else is refused.
     """
-    if isinstance(eta, ZeroModifiedGeometric) and eta.gamma == gamma:
-        return eta.beta
-    kappa = geometric_parameter(eta)
-    if kappa == 0.0:
-        return gamma
-    return kappa if gamma == 0.0 else None
+    _tail(eta, 1)
+    return eta.discount(gamma)
 
 
 def weights_beyond(eta: Eta, gamma: float, weights: Weights) -> float:

@@ -1,0 +1,91 @@
+r"""Generalised RL (Eq. 2): a policy for the true cost of a task, by any solver.
+
+$$\min_\pi J_\eta(\pi) = \mathbb{E}\sum_n w_n\big(c_n - \alpha\Omega(\pi(s_n))\big)$$
+
+The loop is that of `girl` without the cost player: to try a solver where the answer is known.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from etairl.buffers import EpisodeBuffer
+from etairl.eta import Eta
+from etairl.rollouts import collect
+from etairl.solvers.policy import ActionScaling
+from etairl.solvers.sac import Batch
+from etairl.solvers.solver import Solver, SolverState
+from etairl.types import InputError, Task, Trajectories
+
+
+@dataclass(frozen=True)
+class GrlConfig:
+    """Sizes of a cycle."""
+
+    cycles: int = 100
+    """in all"""
+    episodes: int = 20
+    """episodes in one cycle"""
+    memory: int = 2
+    """newest cycles to learn from: the gradient is that of the policy that played them"""
+    updates: int = 30
+    """gradient updates in one cycle"""
+    batch: int = 256
+    """transitions in one of them"""
+
+    def __post_init__(self):
+        for name in ("cycles", "episodes", "memory", "updates", "batch"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")
+
+
+class Round(NamedTuple):
+    """One cycle."""
+
+    state: SolverState
+    """after its updates"""
+    rolled_out: Trajectories
+    """episodes played before them"""
+    info: Any
+
+
+def grl(config: GrlConfig, task: Task, solver: Solver[Any], seed: int = 0) -> Iterator[Round]:
+    """Play, learn from the true costs of the newest cycles, and again."""
+    scaling, spec = ActionScaling(task.spec), task.spec
+    rows = (config.memory + 2) * config.episodes * (task.horizon + 1)
+    buffer = EpisodeBuffer(rows, spec.obs_dim, spec.act_dim)
+    key_init, key_updates = jax.random.split(jax.random.key(seed))
+    state = solver.init(key_init)
+    for cycle in range(config.cycles):
+        rng = np.random.default_rng([seed, cycle])
+        played = collect(rng, task, solver.policy(state), config.episodes)
+        buffer.extend(played, scaling.to_solver(played.actions))
+        state = solver.observe(state, played.observations)
+        episodes, shape = buffer.newest(cycles=config.memory), (config.updates, config.batch)
+        steps = rng.integers(episodes.steps, size=shape[0] * shape[1])
+        t = buffer.transitions(episodes.rows(steps), shape)
+        batches = Batch(
+            obs=jnp.asarray(t.observations),
+            act=jnp.asarray(t.actions),
+            cost=jnp.asarray(-t.rewards),
+            next_obs=jnp.asarray(t.next_observations),
+            terminated=jnp.asarray(t.terminated, jnp.float32),
+            time=jnp.asarray(episodes.times(steps).reshape(shape), jnp.int32)
+            if solver.timed
+            else None,
+        )
+        key = jax.random.fold_in(key_updates, cycle)
+        state, info = solver.updates(state, batches, key)
+        yield Round(state, played, info)
+
+
+def weighted_cost(played: Trajectories, eta: Eta, gamma: float) -> float:
+    r"""$\sum_n w_nc_n$, averaged over episodes: $J_\eta$ but for $\Omega$ and what comes after."""
+    assert played.rewards is not None
+    weights = eta.weights(gamma, int(played.lengths.max()))
+    time = np.arange(played.steps) - np.repeat(played.offsets[:-1], played.lengths)
+    return float(-(weights[time] * played.rewards).sum() / len(played))

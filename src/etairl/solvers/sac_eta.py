@@ -1,0 +1,252 @@
+r"""Soft actor-critic for the $\eta$-criterion as it is: two critics, $Q$ and $U$ (errata (f)).
+
+$$J_\eta(\pi) = \mathbb{E}\sum_n w_n\big(c_n - \alpha\Omega(\pi(s_n))\big),\qquad
+w_n = \gamma w_{n-1} + \eta(n)$$
+
+What a pair at time $t$ still costs is $\gamma w_{t-1}Q + S_tU_t$: the part of the weight that has
+begun to run, and the part $S_t = \eta(k \ge t)$ that still waits. With the chance
+$h_t = \eta(t)/S_t$ that the wait ends now,
+
+$$U_t(s,a) = h_tQ(s,a) + (1-h_t)\,\mathbb{E}\,\bar U_{t+1}(s'),\qquad
+\bar U_t(s) = \mathbb{E}_{a\sim\pi}U_t(s,a) - h_t\alpha\Omega(\pi(s)).$$
+
+For $\mathrm{Geom}(\kappa)$ the chance is $1-\kappa$ at all times, and $U$ needs no clock. Both
+critics are of rewards, $-c$, as in `etairl.solvers.sac`.
+"""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from etairl.eta import Eta
+from etairl.networks import MLP, Normaliser, twins
+from etairl.regularisers import Entropy, Regulariser
+from etairl.solvers.clock import Clock, Moment, make_clock
+from etairl.solvers.heads import Head, Seen
+from etairl.solvers.losses import Rows, Scalar, critic_loss
+from etairl.solvers.policy import HeadPolicy
+from etairl.solvers.sac import SAC, Batch, CostFunction, SACState
+
+
+class EtaState(NamedTuple):
+    r"""What the next update needs: that of soft actor-critic, and $U$."""
+
+    actor: MLP
+    reference: MLP | None
+    critics: MLP
+    targets: MLP
+    u_critics: MLP
+    u_targets: MLP
+    log_temperature: Scalar
+    normaliser: Normaliser
+    actor_optimiser: optax.OptState
+    critic_optimiser: optax.OptState
+    u_optimiser: optax.OptState
+    temperature_optimiser: optax.OptState
+
+    @property
+    def plain(self) -> SACState:
+        """Without $U$."""
+        return SACState(**{name: getattr(self, name) for name in SACState._fields})
+
+
+class EtaInfo(NamedTuple):
+    """What an update has to say; as for soft actor-critic, and of $U$."""
+
+    critic_loss: Scalar
+    u_loss: Scalar
+    actor_loss: Scalar
+    temperature: Scalar
+    entropy: Scalar
+    r"""the mean of $\Omega$ with weights $w_t$"""
+    q: Scalar
+    u: Scalar
+
+
+def u_target(chance: Rows, terminated: Rows, q: Rows, ahead: Rows) -> Rows:
+    r"""$y_U = h_tQ(s,a) + (1-h_t)(1-\text{terminated})\,\bar U_{t+1}(s')$, the last as `ahead`."""
+    return chance * q + (1.0 - chance) * (1.0 - terminated) * ahead
+
+
+def eta_actor_loss(
+    actor: MLP,
+    head: Head,
+    q: Seen,
+    u: Seen,
+    reference: MLP | None,
+    temperature: Scalar,
+    now: Moment,
+    here: Rows,
+    key: Array,
+    omega: Regulariser = Entropy(),
+) -> tuple[Scalar, Scalar]:
+    r"""$\mathbb{E}[-w_t\alpha\Omega(\pi(s)) - \gamma w_{t-1}Q - S_tU_t]$ where `here` is 1.
+
+    Also the mean of $\Omega$ with weights $w_t$. On fresh episodes of the policy the gradient is
+    that of $J_\eta$, up to a factor.
+    """
+    choice = head.choose(key, actor, q.critics, q.obs, reference, omega, (u,))
+    worth = now.running * choice.q + now.waiting * choice.also[0]
+    regular = here * now.weight * choice.penalty
+    loss = (temperature * regular - here * worth).sum() / jnp.maximum(here.sum(), 1.0)
+    return loss, -regular.sum() / jnp.maximum((here * now.weight).sum(), 1e-12)
+
+
+@dataclass(frozen=True)
+class SACEta:
+    """Soft actor-critic with two critics, for episodes of at most `horizon` steps."""
+
+    plain: SAC
+    """owns the settings, and learns $Q$"""
+    eta: Eta
+    horizon: int
+    timed: ClassVar[bool] = True
+
+    def __post_init__(self):
+        _ = self.clock
+
+    @property
+    def clock(self) -> Clock:
+        """What each time index decides."""
+        return make_clock(self.eta, self.plain.config.gamma_rl, self.horizon)
+
+    def init(self, key: PRNGKeyArray) -> EtaState:
+        """Fresh networks and optimisers."""
+        key_plain, key_u = jax.random.split(key)
+        config, head = self.plain.config, self.plain.head
+        inputs = head.critic_inputs + self.clock.face.shape[1]
+        sizes = (inputs, *config.hidden, head.critic_outputs)
+        critics = twins(key_u, sizes, config.activation)
+        return EtaState(
+            **self.plain.init(key_plain)._asdict(),
+            u_critics=critics,
+            u_targets=jax.tree.map(jnp.copy, critics),
+            u_optimiser=self.plain.start(config.critic_lr, critics),
+        )
+
+    def observe(self, state: EtaState, observations: Float[np.ndarray, "rows obs"]) -> EtaState:
+        """Take new observations into the statistics of the normaliser, if there is one."""
+        return state._replace(normaliser=self.plain.observe(state.plain, observations).normaliser)
+
+    def policy(self, state: EtaState) -> HeadPolicy:
+        """The policy as it is now, on the host."""
+        return self.plain.policy(state.plain)
+
+    def log_prob(
+        self, state: EtaState, obs: Float[Array, "*rows obs"], act: Float[Array, "*rows act"]
+    ) -> Float[Array, "*rows"]:
+        r"""$\log\pi(a \mid s)$ of actions as the head sees them; 0 in the absorbing state."""
+        return self.plain.log_prob(state.plain, obs, act)
+
+    def update(
+        self, state: EtaState, batch: Batch, key: PRNGKeyArray, critics_only: bool = False
+    ) -> tuple[EtaState, EtaInfo]:
+        """One gradient step of both pairs of critics, the actor, the temperature and the targets.
+
+        `batch.time` holds the time index of each row. With `critics_only` actor and temperature
+        stay.
+        """
+        assert batch.time is not None
+        plain, config, head = self.plain, self.plain.config, self.plain.head
+        key_q, key_u, key_actor = jax.random.split(key, 3)
+        judged, info = plain.update(state.plain, batch, key_q, critics_only=True)
+        obs, next_obs = batch.obs, batch.next_obs
+        here, there = plain.in_world(obs), plain.in_world(next_obs)
+        if config.normalise:
+            obs, next_obs = state.normaliser(obs), state.normaliser(next_obs)
+        now, after = self.clock.at(batch.time), self.clock.at(batch.time + 1)
+        timed = now.beside(obs)
+        ahead = head.choose(
+            key_u,
+            state.actor,
+            judged.targets,
+            next_obs,
+            state.reference,
+            plain.omega,
+            (Seen(state.u_targets, after.beside(next_obs)),),
+        )
+        # Where the wait ends for certain U is Q; at the horizon nothing else is known of it.
+        u_ahead = jnp.where(after.chance < 1.0, ahead.also[0], ahead.q)
+        u_ahead -= after.chance * info.temperature * there * ahead.penalty
+        q_here = head.q(judged.targets, obs, batch.act).min(axis=0)
+        target = u_target(now.chance, batch.terminated, q_here, u_ahead)
+        (loss_u, u), grads = jax.value_and_grad(critic_loss, has_aux=True)(
+            state.u_critics, head, timed, batch.act, jax.lax.stop_gradient(target)
+        )
+        u_critics, u_optimiser = plain.step(
+            config.critic_lr, grads, state.u_optimiser, state.u_critics
+        )
+        (loss_pi, entropy), grads = jax.value_and_grad(eta_actor_loss, has_aux=True)(
+            state.actor,
+            head,
+            Seen(judged.critics, obs),
+            Seen(u_critics, timed),
+            state.reference,
+            info.temperature,
+            now,
+            here,
+            key_actor,
+            plain.omega,
+        )
+        actor, actor_optimiser = state.actor, state.actor_optimiser
+        if not critics_only:
+            actor, actor_optimiser = plain.step(config.actor_lr, grads, actor_optimiser, actor)
+        log_temperature, temperature_optimiser = state.log_temperature, state.temperature_optimiser
+        if not critics_only:
+            log_temperature, temperature_optimiser = plain.temper(judged, entropy, here)
+        new = state._replace(
+            actor=actor,
+            critics=judged.critics,
+            targets=judged.targets,
+            u_critics=u_critics,
+            u_targets=jax.tree.map(
+                lambda slow, fast: slow + config.polyak * (fast - slow), state.u_targets, u_critics
+            ),
+            log_temperature=log_temperature,
+            actor_optimiser=actor_optimiser,
+            critic_optimiser=judged.critic_optimiser,
+            u_optimiser=u_optimiser,
+            temperature_optimiser=temperature_optimiser,
+        )
+        return new, EtaInfo(info.critic_loss, loss_u, loss_pi, info.temperature, entropy, info.q, u)
+
+    @partial(jax.jit, static_argnums=(0, 4, 6), donate_argnums=1)
+    def updates(
+        self,
+        state: EtaState,
+        batches: Batch,
+        key: PRNGKeyArray,
+        cost: CostFunction | None = None,
+        cost_state: Any = None,
+        critics_only: bool = False,
+    ) -> tuple[EtaState, EtaInfo]:
+        """Many updates in one compiled scan, as `SAC.updates`."""
+
+        def body(carry: EtaState, step: tuple[Batch, PRNGKeyArray]) -> tuple[EtaState, EtaInfo]:
+            batch, key_update = step
+            if cost is not None:
+                today = cost(cost_state, batch.obs, batch.act, batch.next_obs)
+                batch = batch._replace(cost=today)
+            return self.update(carry, batch, key_update, critics_only)
+
+        keys = jax.random.split(key, batches.cost.shape[0])
+        state, infos = jax.lax.scan(body, state, (batches, keys))
+        return state, jax.tree.map(jnp.mean, infos)
+
+
+def sac_eta(plain: SAC, eta: Eta, horizon: int) -> SAC | SACEta:
+    r"""The solver of $J_\eta$ for a law: one critic where that is exact, else two.
+
+    Where $w_n \propto \beta^n$ the criterion is ordinary RL with discount $\beta$: for $\delta_0$
+    the given solver, for the zero-modified geometric law made for `gamma_rl` the same with $\beta$.
+    """
+    beta = eta.discount(plain.config.gamma_rl)
+    if beta is None:
+        return SACEta(plain, eta, horizon)
+    return replace(plain, config=replace(plain.config, gamma_rl=beta))
