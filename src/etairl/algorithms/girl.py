@@ -19,7 +19,7 @@ from etairl.buffers import EpisodeBuffer, Episodes
 from etairl.costs.family import Cost, LogProbs, Points
 from etairl.measures import FutureSampler
 from etairl.rollouts import collect
-from etairl.solvers.sac import ActionScaling, Batch, SACInfo, SACState
+from etairl.solvers.sac import ActionScaling, Batch, Pairs, SACInfo, SACState
 from etairl.solvers.solver import Solver
 from etairl.types import InputError, Task, Trajectories
 
@@ -190,6 +190,8 @@ def girl(
                 key_cost, cost_state, own, theirs, log_probs
             )  # line 6
         batches = _draw_transitions(config, rng, buffer)
+        if game.solver.clones:
+            batches = batches._replace(expert=_draw_pairs(config, rng, expert))
         protect = cycle < config.critic_cycles
         solver_state, solver_info = game.solver.updates(
             solver_state, batches, key_solver, game.cost, cost_state, protect
@@ -245,3 +247,10 @@ def _draw_transitions(config: GirlConfig, rng: np.random.Generator, buffer: Epis
         next_obs=jnp.asarray(t.next_observations),
         terminated=jnp.asarray(t.terminated, jnp.float32),
     )
+
+
+def _draw_pairs(config: GirlConfig, rng: np.random.Generator, expert: Expert) -> Pairs:
+    shape = (config.solver_updates, config.solver_batch)
+    rows = expert.episodes.rows(rng.integers(expert.episodes.steps, size=shape[0] * shape[1]))
+    t = expert.buffer.transitions(rows, shape)
+    return Pairs(jnp.asarray(t.observations), jnp.asarray(t.actions))

@@ -130,4 +130,6 @@ _ALL = (
     ),
 )
 ALGORITHMS: Mapping[AlgorithmName, Algorithm] = {entry.name: entry for entry in _ALL}
-SOLVERS: Mapping[SolverName, Callable[[SACConfig, Spec, bool, Regulariser], Solver]] = {"sac": SAC}
+SOLVERS: Mapping[SolverName, Callable[[SACConfig, Spec, bool, Regulariser, float], Solver]] = {
+    "sac": SAC
+}

@@ -60,7 +60,7 @@ def prepare(
         trajectories = with_absorbing(trajectories, config.horizon)
     cost = make_cost(config, task.spec)
     omega = parse_regulariser(config.omega)
-    solver = SOLVERS[config.solver](config.sac, task.spec, absorbing, omega)
+    solver = SOLVERS[config.solver](config.sac, task.spec, absorbing, omega, config.cloning)
     game = Girl(config.girl, config.seed, cost, solver, config.future)
     expert = Expert.of(trajectories, ActionScaling(task.spec), cost.needs_next)
     first = game.init(expert).cost

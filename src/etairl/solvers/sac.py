@@ -25,6 +25,13 @@ Rows = Float[Array, " batch"]
 CostFunction = Callable[[Any, Array, Array, Array], Array]
 
 
+class Pairs(NamedTuple):
+    """States and actions of the expert, as the head sees them."""
+
+    obs: Float[Array, "*updates batch obs"]
+    act: Float[Array, "*updates batch act"]
+
+
 class Batch(NamedTuple):
     """Transitions, with actions as the head sees them; a leading axis counts updates in a scan."""
 
@@ -33,6 +40,8 @@ class Batch(NamedTuple):
     cost: Float[Array, "*updates batch"]
     next_obs: Float[Array, "*updates batch obs"]
     terminated: Float[Array, "*updates batch"]
+    expert: Pairs | None = None
+    """what the actor also clones; None where nobody is to be cloned"""
 
 
 @dataclass(frozen=True)
@@ -169,6 +178,13 @@ class SAC:
     """the last column of an observation marks the absorbing state: no policy is needed there"""
     omega: Regulariser = Entropy()
     """with weight 1: the temperature is its weight"""
+    cloning: float = 0.0
+    r"""weight $\lambda$ of the term $\lambda\,\ell(\pi; s_E, a_E)$ in the loss of the actor"""
+
+    @property
+    def clones(self) -> bool:
+        """Whether a batch has to bring pairs of the expert."""
+        return self.cloning > 0.0
 
     @property
     def head(self) -> Head:
@@ -253,17 +269,20 @@ class SAC:
         critics, critic_optimiser = self._step(
             config.critic_lr, grads, state.critic_optimiser, state.critics
         )
-        (loss_pi, entropy), grads = jax.value_and_grad(actor_loss, has_aux=True)(
-            state.actor,
-            head,
-            critics,
-            state.reference,
-            temperature,
-            obs,
-            here,
-            key_actor,
-            self.omega,
-        )
+        expert = batch.expert
+        if expert is not None and config.normalise:
+            expert = expert._replace(obs=state.normaliser(expert.obs))
+
+        def loss(actor: MLP) -> tuple[Scalar, Scalar]:
+            value, omega = actor_loss(
+                *(actor, head, critics, state.reference, temperature, obs, here, key_actor),
+                self.omega,
+            )
+            if expert is not None:
+                value += self.cloning * head.cloning_loss(actor, expert.obs, expert.act)
+            return value, omega
+
+        (loss_pi, entropy), grads = jax.value_and_grad(loss, has_aux=True)(state.actor)
         actor, actor_optimiser = state.actor, state.actor_optimiser
         if not critics_only:
             actor, actor_optimiser = self._step(config.actor_lr, grads, actor_optimiser, actor)

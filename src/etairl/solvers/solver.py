@@ -13,6 +13,11 @@ from etairl.types import Policy
 class Solver(Protocol):
     """Finds a policy for the cost of the day; its state holds the actor and its normaliser."""
 
+    @property
+    def clones(self) -> bool:
+        """Whether its batches have to bring pairs of the expert."""
+        ...
+
     def init(self, key: PRNGKeyArray) -> SACState:
         """Untrained networks."""
         ...
