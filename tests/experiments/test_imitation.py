@@ -47,6 +47,18 @@ def result(tmp_path_factory) -> etairl.Result:
     return etairl.train(TINY, tmp_path_factory.mktemp("run") / "one")
 
 
+def test_cloning_beside_the_cost_comes_closer_to_the_demonstrations(tmp_path, result):
+    """300 updates with weight 10 must lower the error of the actions on the demonstrations."""
+    updates = replace(TINY.girl, solver_updates=50)
+    cloned = etairl.train(replace(TINY, girl=updates, cloning=10.0), tmp_path / "cloned")
+    free = etairl.train(replace(TINY, girl=updates), tmp_path / "free")
+    shown = result.demonstrations
+    errors = [np.abs(r.policy(shown.observations) - shown.actions).mean() for r in (cloned, free)]
+    assert errors[0] < 0.8 * errors[1]
+    with pytest.raises(InputError, match="cloning must be >= 0"):
+        replace(TINY, cloning=-1.0)
+
+
 def test_files_of_a_run(result):
     names = {path.name for path in result.path.iterdir()}
     assert names == {

@@ -8,7 +8,7 @@ import pytest
 from etairl.networks import MLP, Normaliser
 from etairl.solvers.heads import CategoricalHead, GaussianHead
 from etairl.solvers.policy import HeadPolicy
-from etairl.solvers.sac import SAC, Batch, SACConfig
+from etairl.solvers.sac import SAC, Batch, Pairs, SACConfig
 from etairl.types import Spec
 
 SPEC = Spec(3, 2, (-1.0, -2.0), (1.0, 4.0))
@@ -111,3 +111,31 @@ def test_actions_drawn_on_the_host_are_those_of_the_device(rng, normalise):
     assert (np.abs(host.std(axis=0) / spread - 1.0) < 5 / many**0.5).all()
     likely = np.tanh(np.asarray(head.gaussian(actor, seen[:1])[0]))
     assert policy(None, obs[:1]) == pytest.approx(likely, abs=1e-5)
+
+
+@pytest.mark.parametrize("normalise", [False, True])
+def test_cloning_adds_its_gradient_to_that_of_the_actor(rng, normalise):
+    r"""$\nabla(L + \lambda\ell) = \nabla L + \lambda\nabla\ell$, read off Adam's first moment.
+
+    Single precision: errors of 1e-6 of the largest entry; 1e-4 is allowed.
+    """
+    config = SACConfig(hidden=(8,), normalise=normalise)
+    plain, cloning = SAC(config, SPEC), SAC(config, SPEC, cloning=3.0)
+    assert cloning.clones
+    assert not plain.clones
+    batch = batch_of(rng)
+    pairs = Pairs(*batch_of(rng, n=7)[:2])
+    state = plain.init(jax.random.key(0))
+    state = plain.observe(state, rng.normal(2.0, 3.0, (50, SPEC.obs_dim)))
+    seen = state.normaliser(pairs.obs) if normalise else pairs.obs
+    wanted = jax.grad(plain.head.cloning_loss)(state.actor, seen, pairs.act)
+
+    def moment(solver, batch):
+        new, _ = solver.update(state, batch, jax.random.key(1))
+        return new.actor_optimiser[0].mu
+
+    without = moment(plain, batch)
+    with_it = moment(cloning, batch._replace(expert=pairs))
+    share = 1.0 - 0.9  # of the gradient in Adam's first moment after one step
+    for a, b, c in zip(*map(jax.tree.leaves, (with_it, without, wanted)), strict=True):
+        np.testing.assert_allclose((a - b) / share, 3.0 * c, atol=1e-4 * np.abs(c).max() + 1e-6)

@@ -20,7 +20,7 @@ from etairl.costs.family import Cost, LogProbs, Points
 from etairl.measures import FutureSampler
 from etairl.rollouts import collect
 from etairl.solvers.policy import ActionScaling
-from etairl.solvers.sac import Batch
+from etairl.solvers.sac import Batch, Pairs
 from etairl.solvers.solver import Solver, SolverState
 from etairl.types import InputError, Task, Trajectories
 
@@ -192,6 +192,8 @@ def girl(
                 key_cost, cost_state, own, theirs, log_probs
             )  # line 6
         batches = _draw_transitions(config, rng, buffer, game.solver.timed)
+        if game.solver.clones:
+            batches = batches._replace(expert=_draw_pairs(config, rng, expert))
         protect = cycle < config.critic_cycles
         solver_state, solver_info = game.solver.updates(
             solver_state, batches, key_solver, game.cost, cost_state, protect
@@ -250,3 +252,10 @@ def _draw_transitions(
         terminated=jnp.asarray(t.terminated, jnp.float32),
         time=jnp.asarray(episodes.times(steps).reshape(shape), jnp.int32) if timed else None,
     )
+
+
+def _draw_pairs(config: GirlConfig, rng: np.random.Generator, expert: Expert) -> Pairs:
+    shape = (config.solver_updates, config.solver_batch)
+    rows = expert.episodes.rows(rng.integers(expert.episodes.steps, size=shape[0] * shape[1]))
+    t = expert.buffer.transitions(rows, shape)
+    return Pairs(jnp.asarray(t.observations), jnp.asarray(t.actions))

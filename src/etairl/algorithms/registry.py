@@ -50,11 +50,12 @@ class SolverSettings:
     omega: Regulariser
     eta: Eta
     horizon: int
+    cloning: float
 
     @property
     def plain(self) -> SAC:
         """Soft actor-critic, which knows no weighting."""
-        return SAC(self.sac, self.spec, self.absorbing, self.omega)
+        return SAC(self.sac, self.spec, self.absorbing, self.omega, self.cloning)
 
 
 @dataclass(frozen=True)

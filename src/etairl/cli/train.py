@@ -64,7 +64,12 @@ def on_the_cost_of(run: Path) -> TrainConfig:
     # A clone would start from the expert; the question is what the cost alone can teach.
     omega = "entropy" if found.omega == "kl" else found.omega
     return replace(
-        found, frozen_cost=str(run.resolve()), warm_start=False, anchor=False, omega=omega
+        found,
+        frozen_cost=str(run.resolve()),
+        warm_start=False,
+        anchor=False,
+        cloning=0.0,
+        omega=omega,
     )
 
 

@@ -61,7 +61,10 @@ def prepare(
     cost = make_cost(config, task.spec)
     omega = parse_regulariser(config.omega)
     solver = SOLVERS[config.solver](
-        SolverSettings(config.sac, task.spec, absorbing, omega, config.future.eta, config.horizon)
+        SolverSettings(
+            *(config.sac, task.spec, absorbing, omega),
+            *(config.future.eta, config.horizon, config.cloning),
+        )
     )
     game = Girl(config.girl, config.seed, cost, solver, config.future)
     expert = Expert.of(trajectories, ActionScaling(task.spec), cost.needs_next)

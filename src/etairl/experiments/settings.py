@@ -18,7 +18,7 @@ from etairl.solvers.sac import SACConfig
 from etairl.types import HorizonMode, InputError
 
 Config = TypeVar("Config")
-_NEWER = ("omega", "solver", "frozen_cost", "linear")
+_NEWER = ("cloning", "omega", "solver", "frozen_cost", "linear")
 """settings that runs of version 0.1 do not have; they ran with what are the defaults today"""
 
 
@@ -64,6 +64,9 @@ class TrainConfig:
     anchor: bool = False
     """stay close to the cloned policy: the divergence from it takes the place of the entropy, and
     minus --target-entropy is how much of it is allowed (in nats)"""
+    cloning: float = 0.0
+    """weight of behaviour cloning in the loss of the actor, beside what the critics say; 0 learns
+    from the cost alone"""
     measure_every: int = 5
     """cycles between two measurements of MMD²"""
     patience: int | None = None
@@ -88,6 +91,8 @@ class TrainConfig:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise InputError(f"{name} must be at least 1, got {value}")
+        if not 0.0 <= self.cloning < float("inf"):
+            raise InputError(f"cloning must be >= 0 and finite, got {self.cloning}")
         if self.seed < 0:
             raise InputError(f"the seed must be >= 0, got {self.seed}")
         if self.girl.episodes < 2:

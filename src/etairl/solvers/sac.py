@@ -32,6 +32,13 @@ from etairl.types import InputError, Spec
 CostFunction = Callable[[Any, Array, Array, Array], Array]
 
 
+class Pairs(NamedTuple):
+    """States and actions of the expert, as the head sees them."""
+
+    obs: Float[Array, "*updates batch obs"]
+    act: Float[Array, "*updates batch act"]
+
+
 class Batch(NamedTuple):
     """Transitions, with actions as the head sees them; a leading axis counts updates in a scan."""
 
@@ -42,6 +49,8 @@ class Batch(NamedTuple):
     terminated: Float[Array, "*updates batch"]
     time: Int[Array, "*updates batch"] | None = None
     """steps since the episode began, for solvers that ask for it"""
+    expert: Pairs | None = None
+    """what the actor also clones; None where nobody is to be cloned"""
 
 
 @dataclass(frozen=True)
@@ -125,7 +134,14 @@ class SAC:
     """the last column of an observation marks the absorbing state: no policy is needed there"""
     omega: Regulariser = Entropy()
     """with weight 1: the temperature is its weight"""
+    cloning: float = 0.0
+    r"""weight $\lambda$ of the term $\lambda\,\ell(\pi; s_E, a_E)$ in the loss of the actor"""
     timed: ClassVar[bool] = False
+
+    @property
+    def clones(self) -> bool:
+        """Whether a batch has to bring pairs of the expert."""
+        return self.cloning > 0.0
 
     @property
     def head(self) -> Head:
@@ -211,16 +227,10 @@ class SAC:
             config.critic_lr, grads, state.critic_optimiser, state.critics
         )
         (loss_pi, entropy), grads = jax.value_and_grad(actor_loss, has_aux=True)(
-            state.actor,
-            head,
-            critics,
-            state.reference,
-            temperature,
-            obs,
-            here,
-            key_actor,
+            *(state.actor, head, critics, state.reference, temperature, obs, here, key_actor),
             self.omega,
         )
+        grads = self.towards_expert(grads, state, batch.expert)
         actor, actor_optimiser = state.actor, state.actor_optimiser
         if not critics_only:
             actor, actor_optimiser = self.step(config.actor_lr, grads, actor_optimiser, actor)
@@ -278,6 +288,14 @@ class SAC:
         if self.absorbing:
             slope = slope * (here.sum() > 0.0)  # without a row of the world: no entropy
         return self.step(config.temperature_lr, slope, state.temperature_optimiser, log_temperature)
+
+    def towards_expert(self, grads: MLP, state: Any, expert: Pairs | None) -> MLP:
+        r"""Add $\lambda\nabla\ell(\pi; s_E, a_E)$, the gradient of behaviour cloning."""
+        if expert is None:
+            return grads
+        obs = state.normaliser(expert.obs) if self.config.normalise else expert.obs
+        cloned = jax.grad(self.head.cloning_loss)(state.actor, obs, expert.act)
+        return jax.tree.map(lambda own, theirs: own + self.cloning * theirs, grads, cloned)
 
     def in_world(self, obs: Float[Array, "batch obs"]) -> Rows:
         """1 where there is something to decide, 0 in the absorbing state."""

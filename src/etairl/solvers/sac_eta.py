@@ -112,6 +112,11 @@ class SACEta:
         _ = self.clock
 
     @property
+    def clones(self) -> bool:
+        """Whether a batch has to bring pairs of the expert."""
+        return self.plain.clones
+
+    @property
     def clock(self) -> Clock:
         """What each time index decides."""
         return make_clock(self.eta, self.plain.config.gamma_rl, self.horizon)
@@ -155,7 +160,9 @@ class SACEta:
         assert batch.time is not None
         plain, config, head = self.plain, self.plain.config, self.plain.head
         key_q, key_u, key_actor = jax.random.split(key, 3)
-        judged, info = plain.update(state.plain, batch, key_q, critics_only=True)
+        judged, info = plain.update(
+            state.plain, batch._replace(expert=None), key_q, critics_only=True
+        )
         obs, next_obs = batch.obs, batch.next_obs
         here, there = plain.in_world(obs), plain.in_world(next_obs)
         if config.normalise:
@@ -194,6 +201,7 @@ class SACEta:
             key_actor,
             plain.omega,
         )
+        grads = plain.towards_expert(grads, state, batch.expert)
         actor, actor_optimiser = state.actor, state.actor_optimiser
         if not critics_only:
             actor, actor_optimiser = plain.step(config.actor_lr, grads, actor_optimiser, actor)

@@ -42,6 +42,11 @@ class Solver(Protocol[State]):
     timed: ClassVar[bool]
     """whether `updates` wants the time index of every transition"""
 
+    @property
+    def clones(self) -> bool:
+        """Whether its batches have to bring pairs of the expert."""
+        ...
+
     def init(self, key: PRNGKeyArray) -> State:
         """Untrained networks."""
         ...
