@@ -63,8 +63,8 @@ class World:
 
     def on_land(self, positions: Points, margin: float = 0.0) -> Bool[np.ndarray, " n"]:
         """In the box, and outside of every lake by at least `margin`."""
-        inside = (np.abs(positions) <= self.half_side).all(axis=1)
-        return inside & (self.distances(positions) >= self.radii + margin).all(axis=1)
+        dry = (self.distances(positions) >= self.radii + margin).all(axis=1)
+        return np.logical_and((np.abs(positions) <= self.half_side).all(axis=1), dry)
 
     def draw(self, rng: np.random.Generator, n: int) -> Points:
         """Uniform on the land that is off the shores: the law of starts and of targets."""

@@ -1,10 +1,10 @@
 r"""The shortest way around the lakes, exactly, and an expert that walks it.
 
 A shortest path among discs is made of straight segments that touch discs, and of arcs between
-them. A *turn* is a disc with a sense of rotation ($+1$ counter-clockwise, with the lake on the left). From a point one
-straight segment leads onto every turn and one off it; from turn to turn leads one, too. Distances
-between all of these are known once per map; a query adds its two ends. Everything is computed for
-many queries at once.
+them. A *turn* is a disc with a sense of rotation: $+1$ counter-clockwise, with the lake on the
+left. From a point one straight segment leads onto every turn and one off it; from turn to turn
+leads one, too. Distances between all of these are known once per map; a query adds its two ends.
+Everything is computed for many queries at once.
 """
 
 from functools import cached_property

@@ -23,12 +23,20 @@ LawName = Literal["training", "full"]
 class TaskSpace(Protocol):
     r"""$\Theta$: what a task is, what it costs, when it is solved, and which tasks there are."""
 
-    dim: int
-    """numbers of a task vector"""
-    columns: slice
-    """of the engine's observations that are the state; the others know of a task of its own"""
-    laws: dict[LawName, Law]
-    """training: what demonstrations show. full: every task"""
+    @property
+    def dim(self) -> int:
+        """Numbers of a task vector."""
+        ...
+
+    @property
+    def columns(self) -> slice:
+        """Of the engine's observations those that are the state: no task of the engine's own."""
+        ...
+
+    @property
+    def laws(self) -> dict[LawName, Law]:
+        """training: what demonstrations show. full: every task."""
+        ...
 
     def check(self, tasks: Float[np.ndarray, "n task"]) -> None:
         """Refuse tasks that cannot be."""
