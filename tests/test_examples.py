@@ -25,6 +25,7 @@ EXPECTED = {
     "06_exact_inverse_rl.py": ("LPAL, phase aware", "MEGAN as it is run: policy off by"),
     "07_imitate_pendulum.py": ("before: cycle 1", "after: cycles 16 to 20", "expert  "),
     "08_what_explains_the_expert.py": ("feature    weight", "learner            returns", "±"),
+    "09_many_tasks.py": ("8 columns", "planner  solves 5 of 5", "around the lakes, at most 1.2"),
 }
 
 
