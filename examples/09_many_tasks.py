@@ -41,7 +41,9 @@ def main() -> None:
     straight = np.hypot(*(targets - starts).T)
     shortest = Planner(World()).lengths(starts, targets)
     print(f"{len(demos)} demonstrations: {straight.mean():.2f} as the crow flies, ", end="")
-    print(f"{shortest.mean():.2f} around the lakes, at most {(shortest / straight).max():.2f} times")
+    print(
+        f"{shortest.mean():.2f} around the lakes, at most {(shortest / straight).max():.2f} times"
+    )
     if len(sys.argv) > 1:
         longest = np.argsort(shortest / straight)[-6:]
         figure = navigation_figure(demos.take(longest))
