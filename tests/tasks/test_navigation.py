@@ -11,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import etairl.tasks.navigation_env
+from etairl.demos import load_demos
 from etairl.rollouts import UniformPolicy, collect
 from etairl.tasks import make_task
 from etairl.tasks.navigation import NAME, NavigationTask, World, clip_to_disc
+from etairl.tasks.rendering import Scene
 from etairl.types import InputError, MultiTask, RejoinableTask
 
 WORLD = World()
@@ -205,6 +207,20 @@ def test_pictures_show_lakes_agent_and_target():
     assert green.argmax() == 1
     assert blue.argmax() == 2
     assert (picture[390, 10] == picture[390, 390]).all()  # land in the corners
+
+
+def test_recorded_walks_are_drawn_where_they_were():
+    scene = Scene(NAME, "terminating", 50, 0, (400, 400))
+    walks = load_demos("etairl-Navigation-v0-300x50").trajectories
+    edge = np.maximum.reduceat(np.abs(walks.observations[:, :2]).max(axis=1), walks.offsets[:-1])
+    walk = walks.take(np.flatnonzero(edge < 9.0)[:1])  # squares are cut at the edges
+    assert scene.load(walk.observations)
+    for step in (0, 5):
+        scene.pose(step, None)
+        x, y = walk.observations[step, :2]
+        red = np.argwhere((scene.draw() == (200, 40, 40)).all(axis=2)).mean(axis=0)
+        assert red == pytest.approx((200 - 20 * y, 200 + 20 * x), abs=2.0)
+    scene.close()
 
 
 def test_choices_at_a_reset_are_checked():

@@ -36,6 +36,7 @@ from etairl.runs import (
 from etairl.solvers.sac import SAC
 from etairl.tasks import make_task, planned_expert
 from etairl.tasks.catalogue import planned_names
+from etairl.tasks.registry import imported
 from etairl.types import (
     DivergedError,
     InputError,
@@ -84,7 +85,7 @@ def run(arguments: list[str]) -> int:
     """The command."""
     config = parse(Config, arguments, "expert")
     if config.planner:
-        policy = planned_expert(config.train.env)
+        policy = planned_expert(imported(config.train.env))
         if policy is None:
             known = ", ".join(planned_names())
             raise InputError(f"{config.train.env} has no planner (there is one for {known})")

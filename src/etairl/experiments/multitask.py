@@ -91,15 +91,15 @@ class Scale:
 
     @staticmethod
     def of(setting: Setting) -> "Scale | None":
-        """From the demonstrations and a random policy; None where either has nothing to say."""
+        """From the demonstrations and a random policy; None where these tell no difference."""
         returns = setting.demos.trajectories.returns
         if not isinstance(setting.task, ProductTask) or returns is None:
             return None
         seed = setting.config.seed + 4_000_037
         tasks = demonstrated_tasks(setting, _CHANCE_EPISODES, seed)
         played = play_tasks(setting.config, UniformPolicy(setting.task), seed, tasks)
-        assert played.returns is not None
-        return Scale(float(returns.mean()), float(played.returns.mean()))
+        scale = Scale(float(returns.mean()), float(_returns(played).mean()))
+        return None if scale.expert == scale.random else scale
 
     def __call__(self, learner: float) -> float:
         """The normalised cost of a mean return."""
@@ -129,15 +129,16 @@ def generalise(
         for name, policy in everyone.items()
     }
     means = {name: float(_returns(t).mean()) for name, t in played.items()}
+    scale = Scale(means[EXPERT], means["random"]) if EXPERT in means else None
+    if scale is not None and scale.expert == scale.random:
+        scale = None
     return {
         name: Outcome(
             episodes=len(t),
             horizon=_LONGER * config.horizon,
             return_mean=means[name],
             return_std=float(_returns(t).std()),
-            normalised_cost=normalised_cost(means[name], means[EXPERT], means["random"])
-            if EXPERT in means
-            else None,
+            normalised_cost=None if scale is None else scale(means[name]),
             success=success_rate(setting, t) or 0.0,
         )
         for name, t in played.items()

@@ -38,6 +38,11 @@ class World:
     """episodes start, and targets are drawn, at least so far from every lake"""
 
     def __post_init__(self):
+        if not (self.half_side > 0.0 and 0.0 <= self.shore <= 0.1 * self.half_side):
+            raise InputError(
+                "a box needs a side, and a shore of at most a tenth of its half; got "
+                f"{self.half_side} and {self.shore}"
+            )
         for number, (x, y, radius) in enumerate(self.lakes):
             if not (radius > 0.0 and max(abs(x), abs(y)) + radius < self.half_side):
                 raise InputError(f"lake {number} does not lie inside of the box")

@@ -64,9 +64,8 @@ class NavigationEnv(gymnasium.Env):
 
     def pose(self, position: Float[np.ndarray, " 2"], target: Float[np.ndarray, " 2"]) -> None:
         """Be somewhere, to be drawn there."""
-        if not np.array_equal(target, self.target):
-            self._trail = []
-        self._trail.append(self.position)
+        same = np.array_equal(target, self.target)
+        self._trail = [*self._trail, self.position] if same else []
         self.position, self.target = position, target
 
     def _observation(self) -> np.ndarray:

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float
 
 from etairl.tasks.navigation import Points, World, clip_to_disc
 
-_MOST = 512  # queries at a time
+_MOST = 1_200_000  # ways between links that are compared at a time
 _TOUCHING = 1e-9
 _LEAN = 0.02  # radians away from a lake whose shore is too near to plan along
 
@@ -48,9 +48,10 @@ class Planner:
         return self._plan(positions, targets)[1]
 
     def _plan(self, positions: Points, targets: Points) -> tuple[np.ndarray, np.ndarray]:
+        many = max(1, _MOST // max(1, len(self._links[0])) ** 2)
         parts = [
-            self._plan_some(positions[i : i + _MOST], targets[i : i + _MOST])
-            for i in range(0, len(positions), _MOST)
+            self._plan_some(positions[i : i + many], targets[i : i + many])
+            for i in range(0, len(positions), many)
         ]
         lengths, directions = zip(*parts, strict=True)
         return np.concatenate(lengths), np.concatenate(directions)

@@ -191,9 +191,10 @@ class ProductTask:
 def keyed_rows(
     draw: Law, key: list[int], numbers: Int[np.ndarray, " envs"], ids: Int[np.ndarray, " some"]
 ) -> Float[np.ndarray, "some task"]:
-    """A row for each copy of `ids`, which depends on the key, the copy and its number alone.
+    """A row for each copy of `ids`, which follows from the key, the copy and its number.
 
-    All copies with the same number (of an episode) share one draw: usually that is all of them.
+    All copies with the same number (of an episode) share one draw of as many rows as there are
+    copies: usually that is all of them.
     """
     different, which = np.unique(numbers[ids], return_inverse=True)
     tables = [draw(np.random.default_rng([*key, int(n)]), len(numbers)) for n in different]
