@@ -30,6 +30,7 @@ EXPECTED = {
         "GoStay-v0      sac-eta  ends at 0.5",
         "Insulation-v0  sac-eta  ends at 0.5",
     ),
+    "10_many_tasks.py": ("8 columns", "planner  solves 5 of 5", "around the lakes, at most 1.2"),
 }
 
 

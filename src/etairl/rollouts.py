@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from etairl.types import Policy, Task, Trajectories
+from etairl.types import MultiTask, Policy, Task, Trajectories
 
 
 def collect(
@@ -18,7 +18,7 @@ def collect(
     short ones.
     """
     parts = [_play(rng, task, policy, stochastic) for _ in range(-(-episodes // task.envs))]
-    observations, actions, rewards, terminated, lengths = (
+    observations, actions, rewards, terminated, lengths, tasks = (
         np.concatenate(column) for column in zip(*parts, strict=True)
     )
     lengths = lengths[:episodes]
@@ -34,13 +34,14 @@ def collect(
         offsets=np.concatenate([[0], np.cumsum(lengths)]),
         rewards=rewards[:episodes][played],
         final_observations=observations[np.arange(episodes), lengths],
+        tasks=tasks[:episodes] if isinstance(task, MultiTask) else None,
     )
 
 
 def _play(
     rng: np.random.Generator, task: Task, policy: Policy, stochastic: bool
 ) -> tuple[np.ndarray, ...]:
-    """One episode in every copy: arrays [copy, step, …], how each ended, and its length.
+    """One episode in every copy: arrays [copy, step, …], how each ended, its length and its task.
 
     The arrays are as long as the horizon; what lies behind the end of an episode is not used.
     """
@@ -50,6 +51,8 @@ def _play(
     rewards = np.zeros(shape, np.float32)
     terminated, lengths = np.zeros(task.envs, bool), np.zeros(task.envs, np.int64)
     observations[0] = task.reset()
+    # Copied now: a copy that ends early may get its next task before the others have ended.
+    tasks = task.tasks.copy() if isinstance(task, MultiTask) else np.zeros((task.envs, 0))
     for t in range(task.horizon):
         actions[t] = policy(rng if stochastic else None, observations[t])
         step = task.step(actions[t])
@@ -59,7 +62,7 @@ def _play(
         if lengths.all():
             break
     swapped = (array.swapaxes(0, 1) for array in (observations, actions, rewards))
-    return (*swapped, terminated, lengths)
+    return (*swapped, terminated, lengths, tasks)
 
 
 class UniformPolicy:

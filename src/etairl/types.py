@@ -344,6 +344,22 @@ class RejoinableTask(Task, Protocol):
 
 
 @runtime_checkable
+class MultiTask(Task, Protocol):
+    """A task whose copies have a task vector each, which their observations end with."""
+
+    tasks: Float[np.ndarray, "envs task"]
+    """of the current episode of each copy"""
+
+    def assign(self, tasks: Float[np.ndarray, "envs task"] | None) -> None:
+        """Tasks of the episodes that start from now on, copy by copy; None draws them again."""
+        ...
+
+    def success(self, observations: Float[np.ndarray, "n obs"]) -> Bool[np.ndarray, " n"]:
+        """In which of these observations, which hold their tasks, is the task solved?"""
+        ...
+
+
+@runtime_checkable
 class Policy(Protocol):
     """Chooses actions, in the units of the environment, for a batch of observations."""
 

@@ -268,3 +268,30 @@ def test_the_policy_of_a_run_in_python(finished):
 def test_settings_are_checked_in_python_too():
     with pytest.raises(InputError, match="seed must be >= 0"):
         ExpertConfig(seed=-1)
+
+
+def test_a_planner_records_without_training(tmp_path, capsys):
+    command = ["expert", "-o", str(tmp_path / "nav"), "--env", "etairl/Navigation-v0", "--planner"]
+    assert main([*command, "--episodes", "7"]) == 0
+    assert "100 % of the tasks solved" in capsys.readouterr().out
+    (file,) = (tmp_path / "nav").glob("*.npz")
+    assert file.name == "etairl-Navigation-v0-7x50.npz"
+    recorded = load_demos(file).trajectories
+    assert recorded.tasks.shape == (7, 2)
+    card = json.loads(file.with_suffix(".json").read_text())
+    assert card["success"] == 1.0
+    assert card["training"] is None
+    assert card["actions"] == "most likely"
+    assert main(["expert", "-o", str(tmp_path / "x"), "--env", "Hopper-v5", "--planner"]) == 2
+    assert "Hopper-v5 has no planner (there is one for FetchReach-v4" in capsys.readouterr().err
+    assert not (tmp_path / "x").exists()
+
+
+def test_an_expert_learns_many_tasks(tmp_path, capsys):
+    """And goes on in the middle of their episodes."""
+    command = ["expert", "-o", str(tmp_path / "run"), "--env", "etairl/Navigation-v0", *SMALL]
+    assert main(command) == 0
+    assert "of the tasks solved" in capsys.readouterr().out
+    (file,) = (tmp_path / "run").glob("*.npz")
+    assert load_demos(file).trajectories.tasks.shape == (2, 2)
+    assert load_expert(tmp_path / "run")(None, np.zeros((3, 8), np.float32)).shape == (3, 2)

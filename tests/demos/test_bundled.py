@@ -12,6 +12,7 @@ from etairl.experiments.experts import load_expert
 from etairl.experiments.settings import expert_config
 from etairl.rollouts import collect
 from etairl.tasks import make_task
+from etairl.tasks.fetch import GRIPPER
 from etairl.types import InputError
 
 LEAST = {
@@ -19,6 +20,8 @@ LEAST = {
     "Hopper-v5": 1600.0,
     "HalfCheetah-v5": 3500.0,
     "Ant-v5": 1800.0,
+    "etairl/Navigation-v0": -100.0,
+    "FetchReach-v4": -1.0,
 }
 
 
@@ -30,6 +33,17 @@ SHIPPED = {
 }
 
 
+# Recorded by planners: there are no weights, and the tasks are many.
+PLANNED = {"etairl/Navigation-v0": (300, 50), "FetchReach-v4": (200, 100)}
+
+
+def card_of(name: str) -> dict:
+    return json.loads((BUNDLED / f"{name}.json").read_text())
+
+
+LEARNED = [name for name in bundled_demos() if card_of(name)["training"] is not None]
+
+
 def test_what_is_promised_is_there():
     for environment, sizes in SHIPPED.items():
         for episodes, steps in sizes:
@@ -39,9 +53,9 @@ def test_what_is_promised_is_there():
         assert weights.stat().st_size < 2**20
 
 
-@pytest.mark.parametrize("name", bundled_demos())
+@pytest.mark.parametrize("name", LEARNED)
 def test_cards_hold_settings_that_can_be_used(name):
-    card = json.loads((BUNDLED / f"{name}.json").read_text())
+    card = card_of(name)
     config = expert_config(card["training"])
     assert config.env == card["environment"]
     assert asdict(config) | {"sac": None} == card["training"] | {"sac": None}
@@ -61,6 +75,29 @@ def test_shipped_policies_are_those_that_recorded(environment):
     assert played.returns.mean() == pytest.approx(recorded.returns.mean(), rel=0.05)
 
 
+@pytest.mark.parametrize("environment", PLANNED)
+def test_planners_recorded_many_tasks(environment):
+    """At least 90 different ones, from the law of training, all solved, starts anywhere."""
+    episodes, steps = PLANNED[environment]
+    name = f"{environment.replace('/', '-')}-{episodes}x{steps}"
+    t = load_demos(name).trajectories
+    assert t.lengths.tolist() == [steps] * episodes
+    assert len(np.unique(t.tasks, axis=0)) == episodes >= 90
+    task = make_task(environment, 1)
+    assert np.array_equal(t.observations[:, -task.space.dim :], t.tasks[t.episode_numbers])
+    assert task.success(t.final_observations).all()
+    assert card_of(name)["success"] == 1.0
+    assert "--planner" in card_of(name)["command"]
+    if environment == "FetchReach-v4":
+        far = np.linalg.norm(t.tasks - GRIPPER, axis=1)
+        assert 0.0499 < far.min() < far.max() < 0.1001
+    # Means of the noise in the actions around the planner's; 5 standard errors of 0.1 each.
+    noise = t.actions - load_expert(environment)(None, t.observations)
+    kept = (np.abs(t.actions) < 0.5).all(axis=1)  # where nothing was clipped
+    assert np.abs(noise[kept].mean(axis=0)).max() < 5 * 0.1 / np.sqrt(kept.sum())
+    assert noise[kept].std() == pytest.approx(0.1, rel=0.02)
+
+
 def test_an_expert_that_is_not_there():
     with pytest.raises(InputError, match=r"no expert Hoper-v5: .*Pendulum-v1"):
         load_expert("Hoper-v5")
@@ -75,7 +112,7 @@ def test_there_are_some(tmp_path, minari_folder):
 def test_files_and_cards_agree(name):
     demos = load_demos(name)
     t = demos.trajectories
-    card = json.loads((BUNDLED / f"{name}.json").read_text())
+    card = card_of(name)
     assert card["return_mean"] == pytest.approx(t.returns.mean(), rel=1e-5)
     assert card["episodes"] == len(t)
     assert card["environment"] == demos.spec.environment

@@ -17,7 +17,7 @@ ENVPOOL = [
     ("Humanoid", "v3 v4 v5", (376, 376, 348), 17),
     ("Reacher", "v2 v4 v5", (11, 11, 10), 2),
     ("Swimmer", "v3 v4 v5", 8, 2),
-    ("FetchReach", "v4", 16, 4),
+    ("FetchReach", "v4", 13, 4),
     ("Pendulum", "v1", 3, 1),
     ("LunarLanderContinuous", "v3", 8, 2),
     ("BipedalWalker", "v3", 24, 4),

@@ -22,7 +22,7 @@ from etairl.rollouts import collect
 from etairl.solvers.policy import ActionScaling
 from etairl.solvers.sac import Batch, Pairs
 from etairl.solvers.solver import Solver, SolverState
-from etairl.types import InputError, Task, Trajectories
+from etairl.types import InputError, MultiTask, Task, Trajectories
 
 
 @dataclass(frozen=True)
@@ -129,6 +129,8 @@ class Expert(NamedTuple):
 
     buffer: EpisodeBuffer
     episodes: Episodes
+    tasks: np.ndarray | None = None
+    """the task vector of each demonstration, in the multi-task setting"""
 
     @staticmethod
     def of(trajectories: Trajectories, scaling: ActionScaling, with_next: bool = False) -> "Expert":
@@ -142,12 +144,18 @@ class Expert(NamedTuple):
             if (lengths < 1).any():
                 raise InputError("a demonstration of one step has no next state to learn from")
             known = Episodes.of(known.starts, lengths)
-        return Expert(buffer, known)
+        return Expert(buffer, known, trajectories.tasks)
 
     def points(self) -> Points:
         """Every step of every demonstration, once."""
         rows = self.episodes.rows(np.arange(self.episodes.steps))
         return _points(self.buffer, rows, (len(rows),))
+
+    def drawn(self, seed: int, cycle: int, each: int) -> np.ndarray:
+        """Numbers of the demonstrations that are drawn in a cycle."""
+        return np.random.default_rng([seed, cycle, 1]).integers(
+            len(self.episodes.starts), size=each
+        )
 
     def replay(self, seed: int, cycle: int, each: int, capacity: int) -> Episodes:
         """The expert's replay after `cycle`: `each` demonstrations were drawn in every cycle.
@@ -158,10 +166,7 @@ class Expert(NamedTuple):
         lengths = np.diff(self.episodes.offsets)
         cycles = max(1, int(capacity // (each * lengths.mean())))
         chosen = np.concatenate(
-            [
-                np.random.default_rng([seed, c, 1]).integers(len(lengths), size=each)
-                for c in range(max(0, cycle + 1 - cycles), cycle + 1)
-            ]
+            [self.drawn(seed, c, each) for c in range(max(0, cycle + 1 - cycles), cycle + 1)]
         )
         return Episodes.of(self.episodes.starts[chosen], lengths[chosen])
 
@@ -178,6 +183,9 @@ def girl(
         key_cost, key_solver = jax.random.split(
             jax.random.fold_in(jax.random.key(game.seed), cycle + 1)
         )
+        if isinstance(task, MultiTask) and expert.tasks is not None:
+            # The learner is given the tasks of the demonstrations that are drawn with it.
+            task.assign(expert.tasks[expert.drawn(game.seed, cycle, config.episodes)])
         rolled_out = collect(rng, task, game.solver.policy(solver_state), config.episodes)  # line 3
         buffer.extend(rolled_out, scaling.to_solver(rolled_out.actions))
         transitions += rolled_out.steps

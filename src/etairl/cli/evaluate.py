@@ -46,6 +46,7 @@ def run(arguments: list[str]) -> int:
         print_json(verdicts)
         return 0
     print_verdicts(verdicts, result)
+    print_tasks(verdicts)
     print_features(verdicts)
     return 0
 
@@ -74,6 +75,38 @@ def print_verdicts(verdicts: list[Verdict], result: Result) -> None:
         f"\ncost: 0 is the expert ({expert if expert is None else round(expert, 1)}), 1 is random. "
         f"MMD² against the demonstrations, in their units, with 95 % intervals; halves of the "
         f"demonstrations are within{floor} of each other (mu).",
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def print_tasks(verdicts: list[Verdict]) -> None:
+    """Tasks solved: those of the demonstrations, and all of them."""
+    shown = [(v, v.success) for v in verdicts if v.success is not None]
+    if not shown:
+        return
+    rows = []
+    for v, success in shown:
+        wide = v.generalisation
+        rows.append(
+            (
+                v.name,
+                f"{100 * success:.0f} %",
+                "" if v.normalised_cost is None else f"{v.normalised_cost:.3f}",
+                "" if wide is None else f"{100 * wide.success:.0f} %",
+                ""
+                if wide is None or wide.normalised_cost is None
+                else f"{wide.normalised_cost:.3f}",
+                "" if wide is None else f"{wide.return_mean:.1f} ± {wide.return_std:.1f}",
+            )
+        )
+    out().print("\ntasks solved at the end of an episode", markup=False)
+    table(("", "learned", "cost", "all tasks", "cost", "return"), rows)
+    wide = verdicts[0].generalisation
+    longer = "" if wide is None else f" of {wide.horizon} steps"
+    out().print(
+        "\nlearned: the tasks of the demonstrations, for as long as they were trained. all tasks: "
+        f"drawn from everything there is, in episodes{longer}; 0 is the planned expert there.",
         markup=False,
         soft_wrap=True,
     )

@@ -34,8 +34,18 @@ from etairl.runs import (
     write_json,
 )
 from etairl.solvers.sac import SAC
-from etairl.tasks import make_task
-from etairl.types import DivergedError, InputError, RejoinableTask
+from etairl.tasks import make_task, planned_expert
+from etairl.tasks.catalogue import planned_names
+from etairl.tasks.registry import imported
+from etairl.types import (
+    DivergedError,
+    InputError,
+    MultiTask,
+    Policy,
+    RejoinableTask,
+    Task,
+    Trajectories,
+)
 
 
 @dataclass(frozen=True)
@@ -54,6 +64,9 @@ class Config:
     """steps of a demonstration; the training horizon if left out"""
     stochastic: bool = False
     """record drawn actions instead of the most likely ones"""
+    planner: bool = False
+    """do not train: record a policy that plans, for environments that have one (2-D navigation:
+    the shortest path; FetchReach: straight to the goal)"""
     checkpoint_seconds: float = 60.0
     """time between checkpoints"""
     json: bool = False
@@ -71,6 +84,12 @@ class Config:
 def run(arguments: list[str]) -> int:
     """The command."""
     config = parse(Config, arguments, "expert")
+    if config.planner:
+        policy = planned_expert(imported(config.train.env))
+        if policy is None:
+            known = ", ".join(planned_names())
+            raise InputError(f"{config.train.env} has no planner (there is one for {known})")
+        return _record(config, arguments, policy)
     task = make_expert_task(config.train)
     solver = make_solver(config.train, task)
     directory = RunDirectory(config.output)
@@ -78,7 +97,7 @@ def run(arguments: list[str]) -> int:
     if not directory.finished:
         directory.check_versions()
         _train(config, directory, going_on, task, solver)
-    return _record(config, arguments)
+    return _record(config, arguments, load_expert(config.output))
 
 
 def _train(
@@ -166,9 +185,8 @@ def _metrics(cycle: Cycle, returns: list[float]) -> dict[str, int | float]:
     return row | mean | info
 
 
-def _record(config: Config, arguments: list[str]) -> int:
+def _record(config: Config, arguments: list[str], policy: Policy) -> int:
     train = config.train
-    policy = load_expert(config.output)
     horizon = train.horizon if config.record_steps is None else config.record_steps
     copies = min(config.episodes, 25)
     # Seeds of its own: demonstrations are not replays of training episodes.
@@ -180,6 +198,7 @@ def _record(config: Config, arguments: list[str]) -> int:
     save_demos(Demos(recorded, task.spec, name), path, overwrite=True)
     returns = recorded.returns
     assert returns is not None
+    solved = _solved(task, recorded)
     card = {
         "command": shlex.join(["etairl", "expert", *arguments]),
         "environment": name,
@@ -187,18 +206,27 @@ def _record(config: Config, arguments: list[str]) -> int:
         "steps": recorded.steps,
         "return_mean": float(returns.mean()),
         "return_std": float(returns.std()),
+        **solved,
         "terminated": int(recorded.terminated.sum()),
         "actions": "drawn" if config.stochastic else "most likely",
-        "training": asdict(train),
+        "training": None if config.planner else asdict(train),
         "versions": versions(),
     }
     write_json(path.with_suffix(".json"), card)
     if config.json:
         print_json({"file": str(path), **card})
         return 0
+    share = f", {100 * solved['success']:.0f} % of the tasks solved" if solved else ""
     out().print(
         f"{len(recorded)} episodes of up to {task.horizon} steps: return {returns.mean():.1f} ± "
-        f"{returns.std():.1f}, {card['terminated']} ended early → {path}",
+        f"{returns.std():.1f}{share}, {card['terminated']} ended early → {path}",
         markup=False,
     )
     return 0
+
+
+def _solved(task: Task, recorded: Trajectories) -> dict[str, float]:
+    """Share of the tasks that were solved, where there are many."""
+    if not isinstance(task, MultiTask) or recorded.final_observations is None:
+        return {}
+    return {"success": float(task.success(recorded.final_observations).mean())}

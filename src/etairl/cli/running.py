@@ -62,6 +62,8 @@ def _note(rows: list[dict[str, Any]], speed: float) -> str:
     measured = next((r["mmd2_mu"] for r in reversed(rows) if "mmd2_mu" in r), None)
     judged = next((r for r in reversed(rows) if "cost/accuracy_learner" in r), None)
     parts = [f"cycle {row['cycle']}", f"return {row['return']:.0f}"]
+    if "success" in row:
+        parts.append(f"solved {100 * row['success']:.0f} %")
     if measured is not None:
         parts.append(f"MMD² {measured:.4f}")
     if judged is not None:
@@ -85,6 +87,12 @@ def summarise(directory: RunDirectory) -> None:
             f"{last['return']:.1f} ± {last['return_std']:.1f}, last {last['cycles']} cycles",
         ),
     ]
+    if "success" in last:
+        rows.append(
+            ("tasks solved", f"{100 * last['success']:.1f} %, last {last['cycles']} cycles")
+        )
+    if "normalised_cost" in last:
+        rows.append(("cost", f"{last['normalised_cost']:.3f}; 0 is the expert, 1 is random"))
     if result["expert_return"] is not None:
         rows.append(("expert", f"{result['expert_return']:.1f}"))
     rows += [

@@ -9,22 +9,26 @@ from etairl.demos import bundled_demos, load_demos
 from etairl.demos.sources import BUNDLED
 from etairl.experiments.settings import expert_config
 from etairl.runs import load_tree
-from etairl.solvers.policy import HeadPolicy
 from etairl.solvers.sac import SAC
-from etairl.tasks import make_task
-from etairl.types import InputError
+from etairl.tasks import make_task, planned_expert
+from etairl.tasks.catalogue import planned_names
+from etairl.types import InputError, Policy
 
 
-def load_expert(source: str | Path) -> HeadPolicy:
+def load_expert(source: str | Path) -> Policy:
     """The policy of an expert, as a function of a random generator (or None) and observations.
 
     Args:
-        source: an environment whose expert is in the box, such as `Pendulum-v1`, or the folder of a
-            finished run of `etairl expert`.
+        source: an environment whose expert is in the box, such as `Pendulum-v1`, or that needs
+            none to learn, such as `etairl/Navigation-v0`, or the folder of a finished run of
+            `etairl expert`.
 
     Returns:
         The policy that recorded the demonstrations; without a generator its most likely actions.
     """
+    planned = planned_expert(str(source))
+    if planned is not None:
+        return planned
     folder = Path(source)
     recorded = [name for name in bundled_demos() if name.rpartition("-")[0] == str(source)]
     if recorded:
@@ -37,7 +41,9 @@ def load_expert(source: str | Path) -> HeadPolicy:
         weights = folder / "policy.safetensors"
         spec = make_task(settings["env"], 1, horizon=settings["horizon"]).spec
     else:
-        known = ", ".join(sorted({name.rpartition("-")[0] for name in bundled_demos()}))
+        weighed = (path.name for path in BUNDLED.glob("*-policy.safetensors"))
+        learned = [name.removesuffix("-policy.safetensors") for name in weighed]
+        known = ", ".join(sorted([*learned, *planned_names()]))
         raise InputError(
             f"no expert {source}: name an environment in the box ({known}), or the folder of a "
             "finished run of `etairl expert`"

@@ -20,6 +20,7 @@ from etairl.algorithms.girl import Cycle, State, girl
 from etairl.buffers import EpisodeBuffer
 from etairl.evaluation.diagnostics import collapsed_share, diagnose
 from etairl.evaluation.matching import MEASURES
+from etairl.experiments.multitask import Scale, solved
 from etairl.experiments.preparation import Setting
 from etairl.experiments.settings import TrainConfig
 from etairl.networks import MLP, Normaliser
@@ -97,6 +98,7 @@ def run(
         state, best = _resume(setting, directory, state, best, buffer)
     else:
         directory.start_over()
+    scale = Scale.of(setting)
     due = every_seconds(checkpoint_seconds, time.monotonic)
     unsaved: list[Trajectories] = []
     rows = read_metrics(directory.path)
@@ -106,7 +108,7 @@ def run(
     try:
         for cycle in girl(setting.game, setting.task, setting.expert, buffer, state):
             state = cycle.state
-            row, best = _measure(setting, cycle, best)
+            row, best = _measure(setting, cycle, best, scale)
             _check_finite(state, row)
             reached = Reached(state, best, setting.task.resets.tolist())
             unsaved.append(cycle.rolled_out)
@@ -128,10 +130,12 @@ def run(
         raise
     finally:
         events.close()
-    _finish(setting, directory, state, best, buffer, rows)
+    _finish(setting, directory, state, best, buffer, rows, scale)
 
 
-def _measure(setting: Setting, cycle: Cycle, best: Best) -> tuple[dict[str, Any], Best]:
+def _measure(
+    setting: Setting, cycle: Cycle, best: Best, scale: Scale | None
+) -> tuple[dict[str, Any], Best]:
     """A line of metrics; every so many cycles with MMD², and the best players so far."""
     config, state = setting.config, cycle.state
     played = cycle.rolled_out
@@ -145,6 +149,7 @@ def _measure(setting: Setting, cycle: Cycle, best: Best) -> tuple[dict[str, Any]
         "length": float(world.lengths.mean()),
         "actions_at_bounds": _at_bounds(setting.task, played),
     }
+    row |= solved(setting, played, scale)
     if cycle.cost_info is not None:
         row |= {f"cost/{k}": float(v) for k, v in cycle.cost_info._asdict().items()}
     row |= {f"solver/{k}": float(v) for k, v in cycle.solver_info._asdict().items()}
@@ -255,6 +260,7 @@ def _finish(
     best: Best,
     buffer: EpisodeBuffer,
     rows: list[dict[str, Any]],
+    scale: Scale | None,
 ) -> None:
     """Weights, and the verdict on the last cycles: the paper's remaining replay buffer."""
     config = setting.config
@@ -285,6 +291,7 @@ def _finish(
                 "cycles": len(last),
                 "return": float(returns.mean()),
                 "return_std": float(returns.std()),
+                **solved(setting, remaining, scale),
                 **distances,
             },
             "expert_return": None if expert is None else float(expert.mean()),

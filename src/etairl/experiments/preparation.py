@@ -18,7 +18,8 @@ from etairl.regularisers import parse_regulariser
 from etairl.runs import load_tree
 from etairl.solvers.policy import ActionScaling
 from etairl.tasks import make_task, with_absorbing
-from etairl.types import InputError, Spec, Task
+from etairl.tasks.product import ProductTask, check_tasks
+from etairl.types import InputError, Spec, Task, Trajectories
 
 
 class Setting(NamedTuple):
@@ -123,7 +124,30 @@ def fitting_demos(config: TrainConfig, task: Task, select: Selection | None) -> 
                 f"{config.demos}: actions are {kinds[demos.spec.discrete_actions is None]}, but "
                 f"those of {config.env} are {kinds[spec.discrete_actions is None]}"
             )
+    if isinstance(task, ProductTask):
+        check_demonstrated_tasks(config.demos, demos.trajectories, task)
     return Demos(demos.trajectories, replace(spec, obs_dim=world), demos.name)
+
+
+def check_demonstrated_tasks(source: str, t: Trajectories, task: ProductTask) -> None:
+    """Refuse demonstrations whose tasks are missing, of another size, or not those observed."""
+    environment = task.spec.environment
+    if t.tasks is None:
+        raise InputError(
+            f"{source}: these demonstrations have no tasks, but {environment} has many; store the "
+            "task of each episode as `tasks`, or record some with `etairl expert`"
+        )
+    try:
+        tasks = check_tasks(task.space, t.tasks, environment)
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None
+    seen = t.observations[:, -task.space.dim :]
+    wrong = ~np.isclose(seen, tasks[t.episode_numbers], rtol=1e-5, atol=1e-5).all(axis=1)
+    if wrong.any():
+        episode = int(t.episode_numbers[np.argmax(wrong)])
+        raise InputError(
+            f"{source}: the observations of episode {episode} do not end with its task"
+        )
 
 
 def remarks(setting: Setting) -> list[str]:

@@ -76,10 +76,20 @@ PRESETS: dict[str, TrainConfig] = {
     "paper/halfcheetah": _paper("HalfCheetah-v5", "HalfCheetah-v5-25x500", **_MUJOCO, d_hidden=32),
     "paper/ant": _paper("Ant-v5", "Ant-v5-25x500", **_MUJOCO, d_hidden=32),
     "paper/fetchreach": _paper(
-        "FetchReach-v4", "FetchReach-v4", **_FETCH, **_SMALL, d_batch=512, transitions=1_000_000
+        "FetchReach-v4",
+        "FetchReach-v4-200x100",
+        **_FETCH,
+        **_SMALL,
+        d_batch=512,
+        transitions=1_000_000,
     ),
     "paper/navigation": _paper(
-        "etairl/Navigation-v0", "Navigation-v0", **_MAZE, **_SMALL, d_batch=128, transitions=500_000
+        "etairl/Navigation-v0",
+        "etairl-Navigation-v0-300x50",
+        **_MAZE,
+        **_SMALL,
+        d_batch=128,
+        transitions=500_000,
     ),
 }
 

@@ -4,7 +4,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,38 +16,29 @@ from etairl.costs.frozen import Frozen
 from etairl.costs.linear import LinearCost
 from etairl.demos import Selection
 from etairl.evaluation.explanation import FeatureGap, feature_gaps, weighted_means
-from etairl.evaluation.matching import MEASURES, Distance, Reference, normalised_cost
+from etairl.evaluation.matching import Reference
 from etairl.experiments.imitation import begin, run
+from etairl.experiments.multitask import (
+    EXPERT,
+    Outcome,
+    demonstrated_tasks,
+    generalise,
+    play_tasks,
+    success_rate,
+)
 from etairl.experiments.preparation import Setting, fitting_demos, prepare
 from etairl.experiments.settings import TrainConfig, read_config
+from etairl.experiments.verdict import Verdict, judge
 from etairl.rollouts import UniformPolicy, collect
 from etairl.runs import RunDirectory, load_tree
 from etairl.solvers.cloning import CloningConfig, clone
 from etairl.solvers.heads import make_head
 from etairl.solvers.policy import ActionScaling, HeadPolicy
-from etairl.tasks import make_task, without_absorbing
+from etairl.tasks import make_task, planned_expert, without_absorbing
+from etairl.tasks.product import ProductTask
 from etairl.types import InputError, Policy, Trajectories
 
 Which = Literal["final", "best"]
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """One behaviour beside the demonstrations."""
-
-    name: str
-    episodes: int
-    return_mean: float
-    return_std: float
-    length: float
-    normalised_cost: float | None
-    """0 is the expert, 1 a random policy; None where demonstrations have no rewards"""
-    mmd2_rho: Distance
-    mmd2_mu: Distance
-    mmd2_rho_raw: Distance
-    mmd2_mu_raw: Distance
-    features: list[FeatureGap] | None
-    """of a cost that is linear in features: each of them, the heaviest first"""
 
 
 class Result:
@@ -116,6 +107,9 @@ class Result:
     ) -> list[Verdict]:
         """Learner, behaviour cloning, a random policy and the expert beside the demonstrations.
 
+        Where there are many tasks, those of the demonstrations are played with the horizon of the
+        training, and then all of them with twice that.
+
         Args:
             episodes: of each policy.
             seed: of the episodes and of the resampling.
@@ -129,11 +123,20 @@ class Result:
         if cloning:
             say("cloning the expert")
             policies["behaviour cloning"] = _clone(setting, seed)
+        outcomes: dict[str, Outcome] = {}
+        if isinstance(setting.task, ProductTask):
+            say(f"playing {episodes} episodes of each on all tasks")
+            outcomes = generalise(
+                setting, policies, episodes, playing_seed(self.config, seed + 1_000)
+            )
         policies["random"] = UniformPolicy(setting.task)
+        expert = planned_expert(setting.task.spec.environment or self.config.env)
+        if expert is not None:
+            policies[EXPERT] = expert
         played = {}
         for name, policy in policies.items():
             say(f"playing {episodes} episodes: {name}")
-            played[name] = play(self.config, policy, episodes, seed)
+            played[name] = self._play(policy, episodes, seed)
         held_out = _held_out(self.config, setting, len(used))
         if held_out is not None:
             played["expert, held out"] = held_out
@@ -145,10 +148,16 @@ class Result:
         for name, trajectories in played.items():
             say(f"comparing with the demonstrations: {name}")
             gaps = self.gaps(trajectories)
-            verdicts.append(
-                _verdict(rng, name, trajectories, reference, float(random.mean()), gaps)
-            )
+            verdict = judge(rng, name, trajectories, reference, float(random.mean()), gaps)
+            success = success_rate(setting, trajectories)
+            verdicts.append(replace(verdict, success=success, generalisation=outcomes.get(name)))
         return verdicts
+
+    def _play(self, policy: Policy, episodes: int, seed: int) -> Trajectories:
+        if not isinstance(self._setting.task, ProductTask):
+            return play(self.config, policy, episodes, seed)
+        tasks = demonstrated_tasks(self._setting, episodes, seed)
+        return play_tasks(self.config, policy, playing_seed(self.config, seed), tasks)
 
     def gaps(self, behaviour: Trajectories) -> list[FeatureGap] | None:
         """How far a behaviour is from the demonstrations in each feature; None without features.
@@ -250,34 +259,3 @@ def _held_out(config: TrainConfig, setting: Setting, used: int) -> Trajectories 
     if len(every) < used + 2:
         return None
     return every.take(np.arange(used, len(every)))
-
-
-def _verdict(
-    rng: np.random.Generator,
-    name: str,
-    played: Trajectories,
-    reference: Reference,
-    random: float,
-    features: list[FeatureGap] | None,
-) -> Verdict:
-    returns, expert = played.returns, reference.trajectories.returns
-    distances = {
-        f"mmd2_{measure}{'' if scaled else '_raw'}": reference.distance(
-            rng, played, measure, scaled
-        )
-        for measure in MEASURES
-        for scaled in (True, False)
-    }
-    cost = None
-    if returns is not None and expert is not None:
-        cost = normalised_cost(float(returns.mean()), float(expert.mean()), random)
-    return Verdict(
-        name=name,
-        episodes=len(played),
-        return_mean=float(returns.mean()) if returns is not None else float("nan"),
-        return_std=float(returns.std()) if returns is not None else float("nan"),
-        length=float(played.lengths.mean()),
-        normalised_cost=cost,
-        features=features,
-        **distances,
-    )

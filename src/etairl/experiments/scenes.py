@@ -7,6 +7,9 @@ import numpy as np
 from jaxtyping import UInt8
 
 from etairl.experiments.result import Result, playing_seed
+from etairl.tasks import task_space
+from etairl.tasks.navigation import NAME as NAVIGATION
+from etairl.tasks.registry import imported
 from etairl.tasks.rendering import Scene
 from etairl.types import InputError, Trajectories
 
@@ -34,6 +37,11 @@ class Panel(NamedTuple):
 def make_scene(result: Result, size: tuple[int, int], seed: int) -> Scene:
     """The environment of a run, ready to be drawn; the seed is none of the training."""
     config = result.config
+    if task_space(imported(config.env)) is not None and imported(config.env) != NAVIGATION:
+        raise InputError(
+            f"{config.env} cannot be drawn: its tasks are put over the simulator, which would draw "
+            "a goal of its own"
+        )
     return Scene(config.env, config.mode, config.horizon, playing_seed(config, seed), size)
 
 

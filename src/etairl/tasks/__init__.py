@@ -1,6 +1,15 @@
 """Tasks: simulators behind one interface, many copies at a time."""
 
+from etairl.tasks.catalogue import planned_expert, register_tasks, task_space
 from etairl.tasks.horizon import AbsorbingTask, with_absorbing, without_absorbing
 from etairl.tasks.registry import make_task
 
-__all__ = ["AbsorbingTask", "make_task", "with_absorbing", "without_absorbing"]
+__all__ = [
+    "AbsorbingTask",
+    "make_task",
+    "planned_expert",
+    "register_tasks",
+    "task_space",
+    "with_absorbing",
+    "without_absorbing",
+]

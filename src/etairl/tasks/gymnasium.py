@@ -6,6 +6,7 @@ import gymnasium
 import numpy as np
 from jaxtyping import Float, Int, Num
 
+import etairl.tasks.navigation_env as _registered  # noqa: F401
 from etairl.tasks.spaces import flatten, read_spec
 from etairl.types import InputError, Step
 

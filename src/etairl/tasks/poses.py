@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from etairl.tasks.navigation import NAME as NAVIGATION
+
 # How many leading positions the observations of these MuJoCo environments leave out.
 _LEFT_OUT = {
     "Ant-": 2,
@@ -23,7 +25,7 @@ _TOLERANCE = 1e-4
 
 def find_poser(
     environment: str, world: Any, observations: Float[np.ndarray, "steps obs"]
-) -> "MujocoPoser | ClassicPoser | None":
+) -> "Poser | None":
     """What puts `world` into recorded states; None where an observation does not tell the state.
 
     Args:
@@ -31,8 +33,10 @@ def find_poser(
         world: the environment without wrappers; put into the first recorded state.
         observations: of one recorded episode, one row after the other.
     """
-    poser: MujocoPoser | ClassicPoser
-    if (left_out := _of(environment, _LEFT_OUT)) is not None and hasattr(world, "set_state"):
+    poser: Poser
+    if environment == NAVIGATION:
+        poser = NavigationPoser(world, observations)
+    elif (left_out := _of(environment, _LEFT_OUT)) is not None and hasattr(world, "set_state"):
         poser = MujocoPoser(world, observations, left_out)
     elif (angles := _of(environment, _ANGLES)) is not None and hasattr(world, "state"):
         poser = ClassicPoser(world, observations, angles)
@@ -43,6 +47,19 @@ def find_poser(
 
 def _of(environment: str, table: dict[str, int]) -> int | None:
     return next((value for name, value in table.items() if environment.startswith(name)), None)
+
+
+class NavigationPoser:
+    """2-D navigation: position and target are in the observation."""
+
+    def __init__(self, world: Any, observations: np.ndarray):
+        self._world, self._rows = world, observations.astype(np.float64)
+        self.fits = self._rows.shape[1] == world.observation_space.shape[0]
+
+    def __call__(self, step: int, _: np.ndarray | None) -> None:
+        """Be where the agent was before step `step`."""
+        row = self._rows[step]
+        self._world.pose(row[:2], row[-2:])
 
 
 class MujocoPoser:
@@ -91,3 +108,6 @@ class ClassicPoser:
         self._world.state = self._states[step]
         if hasattr(self._world, "last_u"):  # Pendulum draws its torque
             self._world.last_u = None if action is None else float(action[0])
+
+
+Poser = MujocoPoser | ClassicPoser | NavigationPoser

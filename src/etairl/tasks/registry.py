@@ -5,8 +5,12 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, get_args
 
+from etairl.tasks.catalogue import task_space
 from etairl.tasks.envpool import EnvPoolTask, envpool_names
 from etairl.tasks.horizon import AbsorbingTask, GuardedTask
+from etairl.tasks.navigation import NAME as NAVIGATION
+from etairl.tasks.navigation import NavigationTask
+from etairl.tasks.product import LawName, ProductTask
 from etairl.types import HorizonMode, InputError, RejoinableTask, Task
 
 # In the paper's simulator the contact forces of Ant were zeros; without them there are 27 columns.
@@ -18,7 +22,10 @@ _GYMNASIUM_WORDS = {("Ant-v5", "use_contact_force"): "include_cfrc_ext_in_observ
     ("Ant-v4", "use_contact_force"): "use_contact_forces"
 }
 _UNHEALTHY = ("Ant-", "Hopper-", "Humanoid-", "Walker2d-")
-_NEVER_END = ("HalfCheetah-", "HumanoidStandup-", "Swimmer-", "Reacher-", "Pendulum-", "Fetch")
+_NEVER_END = (
+    *("HalfCheetah-", "HumanoidStandup-", "Swimmer-", "Reacher-", "Pendulum-", "Fetch"),
+    NAVIGATION,
+)
 
 
 def make_task(
@@ -31,8 +38,12 @@ def make_task(
     threads: int | None = None,
     engine: str | None = None,
     options: dict[str, Any] | None = None,
+    law: LawName | None = "training",
 ) -> Task:
     """Copies of an environment, from EnvPool where it has it, from Gymnasium otherwise.
+
+    An environment with many tasks (see `etairl.tasks.catalogue`) has the task in every observation,
+    as its last columns, and is a `MultiTask`.
 
     Args:
         environment: its name, such as `Hopper-v5`, or a Gymnasium name of your own; in
@@ -42,9 +53,11 @@ def make_task(
         mode: what happens at an early end, see `HorizonMode`.
         seed: of all copies.
         threads: for EnvPool; all cores if left out. Results do not depend on it.
-        engine: `"envpool"` or `"gymnasium"` to insist on one.
+        engine: `"envpool"`, `"gymnasium"` or, for 2-D navigation, `"numpy"`, to insist on one.
         options: passed on to the environment. In the mode `fixed` an environment that we do not
             know must get the option here that switches its early ends off.
+        law: where the tasks of a multi-task environment come from, as long as none are assigned:
+            `"training"` or `"full"`. None leaves the environment as it is, with a task of its own.
 
     Returns:
         The task; its rows are checked for NaN as they come.
@@ -53,7 +66,8 @@ def make_task(
         raise InputError(f"at least one copy of the environment is needed, got {envs}")
     for name, value, allowed in (
         ("mode", mode, get_args(HorizonMode)),
-        ("engine", engine, (None, "envpool", "gymnasium")),
+        ("engine", engine, (None, "envpool", "gymnasium", "numpy")),
+        ("law", law, (None, *get_args(LawName))),
     ):
         if value not in allowed:
             choices = ", ".join(str(choice) for choice in allowed if choice)
@@ -64,26 +78,56 @@ def make_task(
         raise InputError(f"the seed must be >= 0, got {seed}")
     if threads is not None and threads < 1:
         raise InputError(f"threads must be at least 1, got {threads}")
+    plain = imported(environment)
+    space = task_space(plain) if law is not None else None
+    if space is not None and mode == "absorbing":
+        raise InputError(f"{plain} has many tasks and no early ends: use the mode terminating")
+    if engine == "numpy" or (engine is None and plain == NAVIGATION and space is not None):
+        task = _on_the_map(plain, envs, horizon, seed, options)
+    else:
+        task = _simulated(environment, envs, horizon, mode, seed, threads, engine, options or {})
+    guarded = GuardedTask(task)
+    if space is not None and law is not None:
+        return ProductTask(guarded, space, seed, law)
+    return AbsorbingTask(guarded) if mode == "absorbing" else guarded
+
+
+def _on_the_map(
+    environment: str, envs: int, horizon: int | None, seed: int, options: dict[str, Any] | None
+) -> RejoinableTask:
+    if environment != NAVIGATION:
+        raise InputError(f"the engine numpy has {NAVIGATION} only, not {environment}")
+    for name in options or ():
+        raise InputError(f"{environment} has no option {name!r}")
+    return NavigationTask(envs, horizon, seed)
+
+
+def _simulated(
+    environment: str,
+    envs: int,
+    horizon: int | None,
+    mode: HorizonMode,
+    seed: int,
+    threads: int | None,
+    engine: str | None,
+    options: dict[str, Any],
+) -> RejoinableTask:
     names = envpool_names()
     native = environment in names if engine is None else engine == "envpool"
     environment = imported(environment)
-    options = options or {}
     ending = {} if options and not _known(environment) else _ending_options(environment, mode)
     settings = _OPTIONS.get(environment, {}) | ending | options
     if native:
         if environment not in names:
             raise InputError(_unknown(environment, names))
         threads = threads or os.cpu_count() or 1
-        task: RejoinableTask = EnvPoolTask(environment, envs, horizon, seed, threads, settings)
-    else:
-        from etairl.tasks.gymnasium import GymnasiumTask, gymnasium_names
+        return EnvPoolTask(environment, envs, horizon, seed, threads, settings)
+    from etairl.tasks.gymnasium import GymnasiumTask, gymnasium_names
 
-        if environment not in gymnasium_names():
-            raise InputError(_unknown(environment, [*names, *gymnasium_names()]))
-        words = _in_gymnasium_words(environment, settings)
-        task = GymnasiumTask(environment, envs, horizon, seed, words)
-    guarded = GuardedTask(task)
-    return AbsorbingTask(guarded) if mode == "absorbing" else guarded
+    if environment not in gymnasium_names():
+        raise InputError(_unknown(environment, [*names, *gymnasium_names()]))
+    words = _in_gymnasium_words(environment, settings)
+    return GymnasiumTask(environment, envs, horizon, seed, words)
 
 
 def imported(environment: str) -> str:

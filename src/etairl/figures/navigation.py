@@ -1,0 +1,43 @@
+"""The map of 2-D navigation, with recorded walks on it (the paper's Figure 6)."""
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Circle
+
+from etairl.tasks.navigation import World
+from etairl.types import InputError, Trajectories
+
+LAKE, LAND, AGENT, TARGET = "#4287ca", "0.87", "#c82828", "#28963c"
+
+
+def navigation_figure(walks: Trajectories, world: World | None = None) -> Figure:
+    """Where the lakes are, and how episodes went from their starts to their targets.
+
+    Args:
+        walks: episodes with tasks, such as a few demonstrations.
+        world: the map; that of `etairl/Navigation-v0` if left out.
+    """
+    if walks.tasks is None:
+        raise InputError("walks without tasks have no targets to draw")
+    figure = Figure(figsize=(5.2, 5.0), layout="constrained")
+    axes = figure.add_subplot()
+    draw_map(axes, world or World())
+    for i, target in enumerate(walks.tasks):
+        rows = slice(walks.offsets[i], walks.offsets[i + 1])
+        path = walks.observations[rows, :2]
+        axes.plot(*path.T, color="0.25", linewidth=1.1, marker=".", markersize=3)
+        first = {"start": path[0], "target": target}
+        for (name, place), colour in zip(first.items(), (AGENT, TARGET), strict=True):
+            label = name if i == 0 else None
+            axes.plot(*place, "s", color=colour, markersize=7, label=label)
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9)
+    return figure
+
+
+def draw_map(axes: Axes, world: World) -> None:
+    """Box and lakes."""
+    side = world.half_side
+    axes.set_facecolor(LAND)
+    for x, y, radius in world.lakes:
+        axes.add_patch(Circle((x, y), radius, color=LAKE, linewidth=0))
+    axes.set(xlim=(-side, side), ylim=(-side, side), aspect="equal")

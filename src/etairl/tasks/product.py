@@ -1,0 +1,218 @@
+r"""Multi-task: a task space $\Theta$ over any engine, as one MDP on $S \times \Theta$.
+
+$$\bar P(s', \theta' \mid s, \theta, a) = P(s' \mid s, a)\, 1[\theta' = \theta], \qquad
+\bar c(s, \theta, a) = c_\theta(s, a), \qquad \bar p_0(s, \theta) = p_0(s)\, F(\theta)$$
+(appendix C). The dynamics do not know the task; the task is appended to the observation.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, Num
+
+from etairl.types import InputError, RejoinableTask, Step
+
+Law = Callable[[np.random.Generator, int], Float[np.ndarray, "n task"]]
+"""$F$: draws so many tasks"""
+LawName = Literal["training", "full"]
+
+
+@runtime_checkable
+class TaskSpace(Protocol):
+    r"""$\Theta$: what a task is, what it costs, when it is solved, and which tasks there are."""
+
+    @property
+    def dim(self) -> int:
+        """Numbers of a task vector."""
+        ...
+
+    @property
+    def columns(self) -> slice:
+        """Of the engine's observations those that are the state: no task of the engine's own."""
+        ...
+
+    @property
+    def laws(self) -> dict[LawName, Law]:
+        """training: what demonstrations show. full: every task."""
+        ...
+
+    def check(self, tasks: Float[np.ndarray, "n task"]) -> None:
+        """Refuse tasks that cannot be."""
+        ...
+
+    def costs(
+        self,
+        states: Float[np.ndarray, "n state"],
+        actions: Num[np.ndarray, "n act"],
+        reached: Float[np.ndarray, "n state"],
+        tasks: Float[np.ndarray, "n task"],
+    ) -> Float[np.ndarray, " n"]:
+        r"""$c_\theta(s, a)$, once it is known which states were reached."""
+        ...
+
+    def success(
+        self, states: Float[np.ndarray, "n state"], tasks: Float[np.ndarray, "n task"]
+    ) -> Bool[np.ndarray, " n"]:
+        """Is the task solved in this state?"""
+        ...
+
+
+@dataclass(frozen=True)
+class Goals:
+    r"""Tasks of being at a place: $\theta$ is the place.
+
+    With $d$ the distance from $\theta$ after the step, $c_\theta = d$, or, if `sparse`,
+    $c_\theta = 1[d > \text{tolerance}]$. A task is solved within the tolerance.
+    """
+
+    place: tuple[int, ...]
+    """columns of the state that say where one is"""
+    tolerance: float
+    laws: dict[LawName, Law]
+    columns: slice = field(default_factory=lambda: slice(None))
+    sparse: bool = False
+    possible: Callable[[np.ndarray], None] | None = None
+    """refuses places that cannot be"""
+
+    @property
+    def dim(self) -> int:
+        """Numbers of a place."""
+        return len(self.place)
+
+    def check(self, tasks: Float[np.ndarray, "n task"]) -> None:
+        """Refuse places that cannot be."""
+        if self.possible is not None:
+            self.possible(tasks)
+
+    def distances(
+        self, states: Float[np.ndarray, "n state"], tasks: Float[np.ndarray, "n task"]
+    ) -> Float[np.ndarray, " n"]:
+        """From the place of the task."""
+        gaps = states[:, self.place].astype(np.float64) - tasks
+        return np.sqrt((gaps**2).sum(axis=1))
+
+    def costs(
+        self,
+        states: Float[np.ndarray, "n state"],
+        actions: Num[np.ndarray, "n act"],
+        reached: Float[np.ndarray, "n state"],
+        tasks: Float[np.ndarray, "n task"],
+    ) -> Float[np.ndarray, " n"]:
+        """Distance, or whether it is too large."""
+        del states, actions
+        far = self.distances(reached, tasks)
+        return (far > self.tolerance).astype(np.float64) if self.sparse else far
+
+    def success(
+        self, states: Float[np.ndarray, "n state"], tasks: Float[np.ndarray, "n task"]
+    ) -> Bool[np.ndarray, " n"]:
+        """Within the tolerance of the place."""
+        return self.distances(states, tasks) <= self.tolerance
+
+
+class ProductTask:
+    """An engine with a task in every copy, drawn from a law or assigned.
+
+    Tasks are single precision, as observations are: `observations[:, -dim:]` are the tasks.
+    """
+
+    def __init__(
+        self, task: RejoinableTask, space: TaskSpace, seed: int, law: LawName = "training"
+    ):
+        if law not in space.laws:
+            known = ", ".join(space.laws)
+            raise InputError(f"{task.spec.environment} has no law of tasks {law!r}, only {known}")
+        self._task, self.space = task, space
+        self.envs, self.horizon = task.envs, task.horizon
+        self.resets, self.replay = task.resets, task.replay
+        states = len(range(*space.columns.indices(task.spec.obs_dim)))
+        self.spec = replace(task.spec, obs_dim=states + space.dim)
+        self.tasks = np.zeros((task.envs, space.dim), np.float32)
+        self._states = np.zeros((task.envs, states), np.float32)
+        self._assigned: np.ndarray | None = None
+        self._law, self._seed = space.laws[law], seed
+
+    def assign(self, tasks: Float[np.ndarray, "envs task"] | None) -> None:
+        """Tasks of the episodes that start from now on, copy by copy; None draws them again."""
+        if tasks is not None:
+            tasks = check_tasks(self.space, tasks, self.spec.environment)
+            if len(tasks) != self.envs:
+                raise InputError(f"{len(tasks)} tasks for {self.envs} copies: give one for each")
+        self._assigned = tasks
+
+    def reset(self) -> np.ndarray:
+        """Start all copies anew."""
+        return self._entered(self._task.reset())
+
+    def rejoin(
+        self,
+        resets: Int[np.ndarray, " envs"],
+        actions: Num[np.ndarray, "steps envs act"],
+        ages: Int[np.ndarray, " envs"],
+    ) -> Float[np.ndarray, "envs obs"]:
+        """See `RejoinableTask`."""
+        return self._entered(self._task.rejoin(resets, actions, ages))
+
+    def step(self, actions: np.ndarray) -> Step:
+        """Act in all copies; what it costs depends on the task, what happens does not."""
+        inner = self._task.step(actions)
+        self._choose(np.flatnonzero(inner.fresh))
+        reached = inner.observations[:, self.space.columns]
+        costs = self.space.costs(self._states, actions, reached, self.tasks)
+        self._states = reached
+        rewards = np.where(inner.fresh, 0.0, -costs).astype(np.float32)
+        return inner._replace(observations=self._appended(), rewards=rewards)
+
+    def success(self, observations: Float[np.ndarray, "n obs"]) -> Bool[np.ndarray, " n"]:
+        """In which of these observations, which hold their tasks, is the task solved?"""
+        dim = self.space.dim
+        return self.space.success(observations[:, :-dim], observations[:, -dim:])
+
+    def _entered(self, observations: np.ndarray) -> np.ndarray:
+        self._choose(np.arange(self.envs))
+        self._states = observations[:, self.space.columns]
+        return self._appended()
+
+    def _appended(self) -> np.ndarray:
+        return np.concatenate([self._states, self.tasks], axis=1, dtype=np.float32)
+
+    def _choose(self, ids: np.ndarray) -> None:
+        """The tasks of episodes that have just begun."""
+        if not len(ids):
+            return
+        if self._assigned is not None:
+            self.tasks[ids] = self._assigned[ids]
+            return
+        self.tasks[ids] = keyed_rows(self._law, [self._seed, 1], self.resets - 1, ids)
+
+
+def keyed_rows(
+    draw: Law, key: list[int], numbers: Int[np.ndarray, " envs"], ids: Int[np.ndarray, " some"]
+) -> Float[np.ndarray, "some task"]:
+    """A row for each copy of `ids`, which follows from the key, the copy and its number.
+
+    All copies with the same number (of an episode) share one draw of as many rows as there are
+    copies: usually that is all of them.
+    """
+    different, which = np.unique(numbers[ids], return_inverse=True)
+    tables = [draw(np.random.default_rng([*key, int(n)]), len(numbers)) for n in different]
+    return np.stack(tables)[which, ids]
+
+
+def check_tasks(
+    space: TaskSpace, tasks: Float[np.ndarray, "..."], environment: str | None
+) -> Float[np.ndarray, "n task"]:
+    """Task vectors in single precision; refused where they are no tasks of the environment."""
+    tasks = np.asarray(tasks, np.float32)
+    if tasks.ndim != 2 or tasks.shape[1] != space.dim:
+        found = tasks.shape[-1] if tasks.ndim == 2 else f"shape {tasks.shape}"
+        raise InputError(
+            f"a task of {environment} is a vector of {space.dim} numbers, but those given have "
+            f"{found}; are they tasks of this environment?"
+        )
+    if not np.isfinite(tasks).all():
+        raise InputError(f"a task of {environment} is NaN or infinite")
+    space.check(tasks)
+    return tasks
