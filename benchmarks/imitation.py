@@ -128,14 +128,13 @@ def table() -> None:
         own = np.mean([v["learner"]["mmd2_mu"]["value"] for v in by_name])
         cloned = np.mean([v["behaviour cloning"]["mmd2_mu"]["value"] for v in by_name])
         floor = np.mean([v["learner"]["mmd2_mu"]["floor"] for v in by_name])
-        half = (
-            stats.t.ppf(0.975, len(last) - 1) * last.std(ddof=1) / len(last) ** 0.5
-            if len(last) > 1
-            else float("nan")
-        )
+        spread = ""
+        if len(last) > 1:
+            half = stats.t.ppf(0.975, len(last) - 1) * last.std(ddof=1) / len(last) ** 0.5
+            spread = f" ± {half:.0f}"
         lines.append(
             f"| {task} | {PRESET[task]} | {source} | {len(rows)} | {expert:.0f} | "
-            f"{last.mean():.0f} ± {half:.0f} | {100 * last.mean() / expert:.0f} % | "
+            f"{last.mean():.0f}{spread} | {100 * last.mean() / expert:.0f} % | "
             f"{own:.4f} | {cloned:.4f} | {floor:.4f} |"
         )
     text = "\n".join(lines)
