@@ -7,7 +7,8 @@ import jax
 import numpy as np
 import pytest
 
-from etairl.algorithms.girl import Expert, Girl, GirlConfig, girl
+from etairl.algorithms.girl import Expert, Girl, GirlConfig, _draw_own, girl
+from etairl.buffers import EpisodeBuffer
 from etairl.costs.discriminator import Discriminator, DiscriminatorConfig
 from etairl.eta import parse_eta
 from etairl.measures import FutureSampler
@@ -72,6 +73,43 @@ def test_every_input_and_horizon_mode_runs(inputs, mode):
 def test_discrete_actions():
     *_, last = play("geometric:0.9", env="CartPole-v1")[1]
     assert last.state.cost.network.weights[0].shape[0] == 4 + 2
+
+
+def test_negatives_come_from_the_newest_cycles_and_from_all_of_them():
+    """Five cycles in memory; a quarter of each batch from the last two, the rest from all.
+
+    2,000 draws of the rest: shares of 1/5 are good to sqrt(.16/1500) = 0.01; five times is allowed.
+    """
+    config = replace(SMALL, fresh_share=0.25, fresh_cycles=2, cost_batch=40, cost_updates=50)
+    game, _ = play("uniform", replace(config, capacity=10_000))
+    buffer = EpisodeBuffer(10_000, 11, 3)
+    for cycle in range(5):
+        stage = make_task("Hopper-v5", 4, horizon=10, mode="fixed", seed=cycle)
+        played = collect(np.random.default_rng(cycle), stage, UniformPolicy(stage), 4)
+        marked = replace(
+            played,
+            observations=np.full_like(played.observations, cycle),
+            final_observations=np.full((4, 11), cycle, played.observations.dtype),
+        )
+        buffer.extend(marked, ActionScaling(stage.spec).to_solver(played.actions))
+    drawn = np.asarray(_draw_own(game, np.random.default_rng(0), buffer).obs)[..., 0]
+    assert set(np.unique(drawn[:, :10])) == {3.0, 4.0}
+    shares = np.bincount(drawn[:, 10:].astype(int).ravel(), minlength=5) / drawn[:, 10:].size
+    np.testing.assert_allclose(shares, 0.2, atol=0.05)
+
+
+def test_the_policy_learns_on_the_cost_of_its_own_cycle(monkeypatch):
+    """Line 7 uses the weights that line 6 has just found."""
+    given, original = [], SAC.updates
+
+    def spied(self, state, batches, key, cost, cost_state, protect):
+        given.append(np.asarray(cost_state.network.weights[0]))
+        return original(self, state, batches, key, cost, cost_state, protect)
+
+    monkeypatch.setattr(SAC, "updates", spied)
+    for cycle in play("dirac:0")[1]:
+        np.testing.assert_array_equal(given[-1], cycle.state.cost.network.weights[0])
+    assert not np.array_equal(given[0], given[1])
 
 
 def test_cost_updates_every_so_many_cycles():

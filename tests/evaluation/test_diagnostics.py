@@ -1,8 +1,9 @@
 import math
 
+import numpy as np
 import pytest
 
-from etairl.evaluation.diagnostics import LONG, collapsed_share, diagnose
+from etairl.evaluation.diagnostics import LONG, collapsed, diagnose
 
 GOOD = {
     "cost/accuracy_learner": 0.8,
@@ -44,7 +45,7 @@ def test_cycles_without_cost_updates_neither_count_nor_break_a_row():
 
 def test_collapsed_share():
     def share(returns, spread=10.0):
-        return collapsed_share([{"return": r, "return_std": spread} for r in returns])
+        return collapsed([{"return": r, "return_std": spread} for r in returns]).share
 
     assert share([0, 50, 100, 100]) == 0.0
     # The best gain is 100 from the third cycle on; two of the five counted cycles are below half.
@@ -52,4 +53,24 @@ def test_collapsed_share():
     # Shifted into the negative it is the same story.
     assert share([-500, -450, -400, -460, -490, -410]) == pytest.approx(2 / 5)
     assert share([0.0, 1.0, -1.0]) == 0.0
-    assert share([5.0]) == 0.0
+    assert share([5.0]) is None
+
+
+def test_without_a_return_the_distance_tells_of_collapses():
+    def rows(distances, right=0.6):
+        right = np.broadcast_to(right, len(distances))
+        return [
+            {
+                **{"return": 0.0, "return_std": 0.0, "mmd2_mu": d},
+                **{"cost/accuracy_learner": r, "cost/accuracy_expert": 1.0},
+            }
+            for d, r in zip(distances, right, strict=True)
+        ]
+
+    # From 0.5 down to 0.1; at 0.4 and 0.5 more than half of that is lost: 2 of 4 that count.
+    found = collapsed(rows([0.5, 0.1, 0.4, 0.5, 0.2]))
+    assert (found.share, found.by) == (pytest.approx(2 / 4), "mmd2_mu")
+    # Nothing of it, but a discriminator that is never wrong any more in the last one.
+    assert collapsed(rows([0.5, 0.1, 0.1, 0.1, 0.1], [1, 0.6, 0.6, 0.6, 1])).share == 1 / 4
+    assert collapsed(rows([0.5, 0.49, 0.5])).share == 0.0
+    assert collapsed(rows([0.5])).share is None

@@ -15,6 +15,8 @@ import pytest
 import etairl
 from etairl.algorithms.girl import GirlConfig
 from etairl.costs.discriminator import DiscriminatorConfig
+from etairl.demos import Selection
+from etairl.experiments.preparation import prepare, remarks
 from etairl.experiments.presets import PRESETS, preset
 from etairl.experiments.settings import TrainConfig, read_config
 from etairl.runs import RunDirectory, read_metrics
@@ -57,6 +59,58 @@ def test_cloning_beside_the_cost_comes_closer_to_the_demonstrations(tmp_path, re
     assert errors[0] < 0.8 * errors[1]
     with pytest.raises(InputError, match="cloning must be >= 0"):
         replace(TINY, cloning=-1.0)
+
+
+def test_gail_is_megan_with_all_weight_on_the_present_bit_for_bit(tmp_path):
+    """By the names of the command line, over six cycles, in every file that has no clock."""
+    choices = {
+        "gail": {"algorithm": "gail", "eta": None},
+        "dirac": {"eta": "dirac:0"},
+        "geometric": {"eta": "geometric:0"},
+        "other": {"eta": "geometric:0.9"},
+    }
+    files = ("policy.safetensors", "cost.safetensors", "metrics.jsonl", "result.json")
+    bytes_of = {}
+    for name, choice in choices.items():
+        path = etairl.train(replace(TINY, **choice), tmp_path / name).path
+        assert len(read_metrics(path)) >= 5
+        bytes_of[name] = [(path / file).read_bytes() for file in files]
+    assert bytes_of["gail"] == bytes_of["dirac"] == bytes_of["geometric"]
+    assert bytes_of["other"] != bytes_of["gail"]
+
+
+def test_demonstrations_with_other_bounds_are_refused(tmp_path):
+    """Pendulum's torques lie in [-2, 2]."""
+    demos = etairl.load_demos("Pendulum-v1-25x200")
+    wild = replace(demos.trajectories, actions=5.0 * demos.trajectories.actions)
+    declared = replace(demos.spec, action_low=(-10.0,), action_high=(10.0,))
+    silent = replace(demos.spec, action_low=None, action_high=None)
+    for spec, message in ((declared, r"bounds \[-10, 10\]"), (silent, "lie beyond the bounds")):
+        path = tmp_path / "wild.npz"
+        etairl.save_demos(etairl.Demos(wild, spec), path, overwrite=True)
+        with pytest.raises(InputError, match=message):
+            prepare(replace(TINY, demos=str(path)))
+    few = demos.trajectories.actions.copy()
+    few[:3] = 2.5
+    etairl.save_demos(
+        etairl.Demos(replace(demos.trajectories, actions=few), silent), path, overwrite=True
+    )
+    said = remarks(prepare(replace(TINY, demos=str(path))))
+    assert said == ["3 of 250 demonstrated actions were clipped to the bounds"]
+
+
+def test_a_horizon_beyond_the_demonstrations_is_said():
+    (said,) = remarks(prepare(replace(TINY, horizon=300)))
+    assert "5 of 5 demonstrations were cut before 300 steps" in said
+
+
+def test_the_expert_has_a_row_when_no_demonstration_is_left(tmp_path):
+    small = replace(TINY, demonstrations=None, girl=replace(TINY.girl, transitions=250))
+    verdicts = etairl.train(small, tmp_path / "all").evaluate(episodes=5, cloning=False)
+    (half,) = (v for v in verdicts if v.name.startswith("expert"))
+    returns = etairl.load_demos(TINY.demos, select=Selection(steps=50)).trajectories.returns
+    assert (half.episodes, half.return_mean) == (13, pytest.approx(returns[12:].mean()))
+    assert half.mmd2_mu.value < 0.1
 
 
 def test_files_of_a_run(result):

@@ -62,19 +62,21 @@ def print_verdicts(verdicts: list[Verdict], result: Result) -> None:
             "" if v.normalised_cost is None else f"{v.normalised_cost:.3f}",
             _distance(v.mmd2_rho),
             _distance(v.mmd2_mu),
-            f"{v.mmd2_rho_raw.value:.5f}",
-            f"{v.mmd2_mu_raw.value:.5f}",
         )
         for v in verdicts
     ]
-    columns = ("", "return", "steps", "cost", "MMD² rho", "MMD² mu", "rho, raw", "mu, raw")
-    table(columns, rows)
+    raw = [(v.name, _distance(v.mmd2_rho_raw), _distance(v.mmd2_mu_raw)) for v in verdicts]
     first = verdicts[0]
-    floor = "" if first.mmd2_mu.floor is None else f" {first.mmd2_mu.floor:.5f}"
+    if first.mmd2_mu.floor is not None:
+        rows.append(("floor", "", "", "", _floor(first.mmd2_rho), _floor(first.mmd2_mu)))
+        raw.append(("floor", _floor(first.mmd2_rho_raw), _floor(first.mmd2_mu_raw)))
+    table(("", "return", "steps", "cost", "MMD² rho", "MMD² mu"), rows)
+    out().print("\nMMD² of plain observations and actions, whatever their units", markup=False)
+    table(("", "MMD² rho", "MMD² mu"), raw)
     out().print(
         f"\ncost: 0 is the expert ({expert if expert is None else round(expert, 1)}), 1 is random. "
-        f"MMD² against the demonstrations, in their units, with 95 % intervals; halves of the "
-        f"demonstrations are within{floor} of each other (mu).",
+        "MMD² against the demonstrations, above in units of their spread, with 95 % intervals; "
+        "floor: 95 % of random halves of the demonstrations are closer to each other than this.",
         markup=False,
         soft_wrap=True,
     )
@@ -140,6 +142,10 @@ def print_features(verdicts: list[Verdict], most: int = 10) -> None:
 
 def _row(shown: dict[str, dict[str, FeatureGap]], name: str) -> list[FeatureGap]:
     return [gaps[name] for gaps in shown.values()]
+
+
+def _floor(d: Distance) -> str:
+    return "" if d.floor is None else f"{d.floor:.4f}"
 
 
 def _distance(d: Distance) -> str:

@@ -99,9 +99,11 @@ def summarise(directory: RunDirectory) -> None:
         ("MMD² of mu", _distance(mu)),
         ("MMD² of rho", _distance(rho)),
         ("best cycle", f"{best['cycle']} with MMD² of mu {best['mmd2_mu']:.5f}"),
-        ("collapsed", f"{100 * result['collapsed_share']:.0f} % of cycles"),
-        ("run", str(directory.path)),
     ]
+    if result["collapsed_share"] is not None:
+        by = "" if result.get("collapsed_by", "return") == "return" else ", by their MMD²"
+        rows.append(("collapsed", f"{100 * result['collapsed_share']:.0f} % of cycles{by}"))
+    rows.append(("run", str(directory.path)))
     facts("finished", rows)
 
 

@@ -77,16 +77,48 @@ def diagnose(rows: Sequence[Row]) -> list[Diagnosis]:
     return found
 
 
-def collapsed_share(rows: Sequence[Row]) -> float:
-    """Share of cycles whose return is under half of the best so far, counted from the first cycle.
+@dataclass(frozen=True)
+class Collapse:
+    """How many cycles lost half of what had been gained."""
 
-    "Half" is measured from the return of the first, untrained cycle, so that it has a meaning where
-    returns are negative. Cycles before the return has doubled its first spread do not count.
+    share: float | None
+    """of the cycles since something was gained; None where nothing can be told"""
+    by: str | None
+    """what was looked at: return, or mmd2_mu where returns say nothing"""
+
+
+def collapsed(rows: Sequence[Row]) -> Collapse:
+    """Share of cycles that are under half of the best so far, counted from the first cycle.
+
+    "Half" is measured from the first, untrained cycle, so that it has a meaning where returns are
+    negative. Cycles before the return has gained twice its first spread do not count. Where all
+    returns are equal, minus the MMD² of mu takes their place, a tenth of it must be gained first,
+    and a discriminator that is never wrong, having been so before, is a collapse, too.
     """
     returns = np.array([row["return"] for row in rows])
-    if len(returns) < 2:
-        return 0.0
-    gained = returns - returns[0]
+    if len(returns) and np.ptp(returns) > 0.0:
+        lost, counted = _lost(returns, 2.0 * float(rows[0]["return_std"]))
+        return Collapse(float(lost[counted].mean()) if counted.any() else 0.0, "return")
+    measured = [row for row in rows if row.get("mmd2_mu") is not None]
+    if len(measured) < 2:
+        return Collapse(None, None)
+    distances = np.array([row["mmd2_mu"] for row in measured])
+    lost, counted = _lost(-distances, 0.1 * abs(distances[0]))
+    lost |= _certain_again(measured)
+    return Collapse(float(lost[counted].mean()) if counted.any() else 0.0, "mmd2_mu")
+
+
+def _lost(values: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
+    gained = values - values[0]
     best = np.maximum.accumulate(gained)
-    counted = best > max(2.0 * float(rows[0]["return_std"]), 1e-9)
-    return float((gained < 0.5 * best)[counted].mean()) if counted.any() else 0.0
+    return gained < 0.5 * best, best > max(least, 1e-9)
+
+
+def _certain_again(rows: Sequence[Row]) -> np.ndarray:
+    right = np.array(
+        [
+            min(row.get("cost/accuracy_learner", 0.0), row.get("cost/accuracy_expert", 0.0))
+            for row in rows
+        ]
+    )
+    return (right >= 0.99) & (np.minimum.accumulate(right) < 0.9)

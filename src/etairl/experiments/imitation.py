@@ -18,7 +18,7 @@ from jaxtyping import Array, Float
 
 from etairl.algorithms.girl import Cycle, State, girl
 from etairl.buffers import EpisodeBuffer
-from etairl.evaluation.diagnostics import collapsed_share, diagnose
+from etairl.evaluation.diagnostics import collapsed, diagnose
 from etairl.evaluation.matching import MEASURES
 from etairl.experiments.multitask import Scale, solved
 from etairl.experiments.preparation import Setting
@@ -283,6 +283,7 @@ def _finish(
         for measure in MEASURES
         for scaled in (True, False)
     }
+    collapse = collapsed(rows)
     directory.finish(
         {
             "cycles": state.cycles,
@@ -296,7 +297,8 @@ def _finish(
             },
             "expert_return": None if expert is None else float(expert.mean()),
             "best": {"cycle": int(best.cycle), "mmd2_mu": float(best.score)},
-            "collapsed_share": collapsed_share(rows),
+            "collapsed_share": collapse.share,
+            "collapsed_by": collapse.by,
             "diagnostics": [asdict(d) for d in diagnose(rows)],
         }
     )

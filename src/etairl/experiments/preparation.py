@@ -21,6 +21,9 @@ from etairl.tasks import make_task, with_absorbing
 from etairl.tasks.product import ProductTask, check_tasks
 from etairl.types import InputError, Spec, Task, Trajectories
 
+_MOST_OUTSIDE = 0.1
+"""share of demonstrated actions that may lie beyond the bounds of the environment"""
+
 
 class Setting(NamedTuple):
     """Everything a run needs that does not change."""
@@ -124,9 +127,36 @@ def fitting_demos(config: TrainConfig, task: Task, select: Selection | None) -> 
                 f"{config.demos}: actions are {kinds[demos.spec.discrete_actions is None]}, but "
                 f"those of {config.env} are {kinds[spec.discrete_actions is None]}"
             )
+    _check_bounds(config, demos, spec)
     if isinstance(task, ProductTask):
         check_demonstrated_tasks(config.demos, demos.trajectories, task)
     return Demos(demos.trajectories, replace(spec, obs_dim=world), demos.name)
+
+
+def _check_bounds(config: TrainConfig, demos: Demos, spec: Spec) -> None:
+    """Refuse demonstrations whose actions have other bounds, or mostly lie beyond them."""
+    if spec.action_low is None or spec.action_high is None:
+        return
+    low, high = np.asarray(spec.action_low), np.asarray(spec.action_high)
+    if demos.spec.action_low is not None and demos.spec.action_high is not None:
+        own = np.asarray(demos.spec.action_low), np.asarray(demos.spec.action_high)
+        if not (np.allclose(own[0], low) and np.allclose(own[1], high)):
+            raise InputError(
+                f"{config.demos}: its actions have bounds {_interval(*own)}, those of {config.env} "
+                f"are {_interval(low, high)}; rescale them, or write them anew with the right "
+                "--bounds (etairl demos import)"
+            )
+        return
+    outside = ((demos.trajectories.actions < low) | (demos.trajectories.actions > high)).any(axis=1)
+    if outside.mean() > _MOST_OUTSIDE:
+        raise InputError(
+            f"{config.demos}: {100 * outside.mean():.0f} % of its actions lie beyond the bounds "
+            f"{_interval(low, high)} of {config.env}; are they in other units?"
+        )
+
+
+def _interval(low: np.ndarray, high: np.ndarray) -> str:
+    return f"[{low.min():g}, {high.max():g}]"
 
 
 def check_demonstrated_tasks(source: str, t: Trajectories, task: ProductTask) -> None:
@@ -151,11 +181,25 @@ def check_demonstrated_tasks(source: str, t: Trajectories, task: ProductTask) ->
 
 
 def remarks(setting: Setting) -> list[str]:
-    """What should be known before a run learns: of its solver, and of features of a linear cost."""
-    cost, said = setting.game.cost, _on_the_solver(setting)
+    """What should be known before a run learns: of its data, its solver, and its features."""
+    cost, said = setting.game.cost, _on_the_demonstrations(setting) + _on_the_solver(setting)
     if not isinstance(cost, LinearCost):
         return said
     return said + cost.basis.remarks(setting.cost.features, setting.expert.points())
+
+
+def _on_the_demonstrations(setting: Setting) -> list[str]:
+    demos, horizon = setting.demos, setting.config.horizon
+    t, said = demos.trajectories, []
+    if demos.clipped:
+        said.append(f"{demos.clipped} of {t.steps} demonstrated actions were clipped to the bounds")
+    short = (t.lengths < horizon) & ~t.terminated[t.last_rows]
+    if short.any():
+        said.append(
+            f"{short.sum()} of {len(t)} demonstrations were cut before {horizon} steps, the "
+            "horizon of the learner: the two sides see different times; lower --horizon"
+        )
+    return said
 
 
 def _on_the_solver(setting: Setting) -> list[str]:

@@ -38,6 +38,8 @@ from etairl.tasks import make_task, planned_expert, without_absorbing
 from etairl.tasks.product import ProductTask
 from etairl.types import InputError, Policy, Trajectories
 
+_HALF = "expert, second half"
+"""of the demonstrations beside their first half, where none are left over"""
 Which = Literal["final", "best"]
 
 
@@ -140,6 +142,8 @@ class Result:
         held_out = _held_out(self.config, setting, len(used))
         if held_out is not None:
             played["expert, held out"] = held_out
+        elif expert is None and len(used) >= 4:
+            played[_HALF] = used.take(np.arange(len(used) // 2, len(used)))
         random = played["random"].returns
         assert random is not None
         reference = Reference(used, setting.demos.standardiser)
@@ -148,7 +152,11 @@ class Result:
         for name, trajectories in played.items():
             say(f"comparing with the demonstrations: {name}")
             gaps = self.gaps(trajectories)
-            verdict = judge(rng, name, trajectories, reference, float(random.mean()), gaps)
+            beside = reference
+            if name == _HALF:
+                first = used.take(np.arange(len(used) // 2))
+                beside = Reference(first, setting.demos.standardiser)
+            verdict = judge(rng, name, trajectories, beside, float(random.mean()), gaps)
             success = success_rate(setting, trajectories)
             verdicts.append(replace(verdict, success=success, generalisation=outcomes.get(name)))
         return verdicts

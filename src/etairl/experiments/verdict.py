@@ -20,7 +20,7 @@ class Verdict:
     return_std: float
     length: float
     normalised_cost: float | None
-    """0 is the expert, 1 a random policy; None where demonstrations have no rewards"""
+    """0 is the expert, 1 a random policy; None without rewards that tell them apart"""
     mmd2_rho: Distance
     mmd2_mu: Distance
     mmd2_rho_raw: Distance
@@ -51,7 +51,7 @@ def judge(
         for scaled in (True, False)
     }
     cost = None
-    if returns is not None and expert is not None:
+    if returns is not None and expert is not None and random != float(expert.mean()):
         cost = normalised_cost(float(returns.mean()), float(expert.mean()), random)
     return Verdict(
         name=name,
