@@ -26,6 +26,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
 from etairl.buffers import Replay
+from etairl.locks import LOCK
 from etairl.types import InputError
 
 Tree = TypeVar("Tree")
@@ -105,6 +106,12 @@ class RunDirectory:
         return self._latest() is not None
 
     @property
+    def kept_cycle(self) -> int | None:
+        """The cycle of the latest checkpoint."""
+        latest = self._latest()
+        return None if latest is None else int(latest.name)
+
+    @property
     def finished(self) -> bool:
         """Whether the run came to its end."""
         return (self.path / "result.json").is_file()
@@ -130,8 +137,10 @@ class RunDirectory:
                 )
             if not self.finished:
                 write_json(file, wanted)
+                if not (self.path / "versions.json").is_file():  # killed before it was written
+                    write_json(self.path / "versions.json", versions())
             return self.has_checkpoint
-        if self.path.exists() and any(self.path.iterdir()):
+        if self.path.exists() and any(other.name != LOCK for other in self.path.iterdir()):
             raise InputError(f"{self.path} exists and is no run; choose another folder")
         write_json(file, wanted)
         write_json(self.path / "versions.json", versions())
@@ -139,8 +148,10 @@ class RunDirectory:
 
     def check_versions(self) -> None:
         """A run goes on only with the versions that began it: other ones make other numbers."""
-        began = json.loads((self.path / "versions.json").read_text())
-        now = versions()
+        file = self.path / "versions.json"
+        if not file.is_file() and not self.has_checkpoint:
+            return  # not begun yet
+        began, now = json.loads(file.read_text()), versions()
         other = [f"{k} {began.get(k)} → {now.get(k)}" for k in now if began.get(k) != now.get(k)]
         if other:
             raise InputError(
