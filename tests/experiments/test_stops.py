@@ -5,6 +5,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import etairl
@@ -12,6 +13,8 @@ from etairl.algorithms.girl import GirlConfig
 from etairl.cli.app import main
 from etairl.cli.console import Meter
 from etairl.costs.discriminator import DiscriminatorConfig
+from etairl.demos import Demos, save_demos
+from etairl.demos.sources import located
 from etairl.experiments.imitation import run
 from etairl.experiments.preparation import prepare
 from etairl.experiments.settings import TrainConfig
@@ -98,3 +101,29 @@ def test_one_command_at_a_time(tmp_path):
     (directory.path / LOCK).touch()  # of a command that was killed
     assert main(["resume", str(directory.path)]) == 0
     assert not (directory.path / LOCK).exists()
+
+
+def test_from_another_folder_and_with_other_demonstrations(tmp_path, monkeypatch, capsys):
+    """The file is named as seen from where the run was begun."""
+    shown = etairl.load_demos("Pendulum-v1-25x200")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    save_demos(shown, "shown.npz")
+    path = etairl.train(replace(TINY, demos="shown.npz"), "run").path.resolve()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    again = etairl.Result(path)
+    assert again.config.demos == str(tmp_path / "shown.npz")
+    first = shown.trajectories.take(np.arange(4)).observations[:20]
+    assert np.array_equal(again.demonstrations.observations[:20], first)
+    (path / "result.json").unlink()
+    later = Demos(shown.trajectories.take(np.arange(5, 15)), shown.spec, shown.name)
+    save_demos(later, tmp_path / "shown.npz", overwrite=True)
+    before = {file: file.read_bytes() for file in path.iterdir() if file.is_file()}
+    assert main(["resume", str(path)]) == 2
+    assert "the demonstrations are not those that" in capsys.readouterr().err
+    assert {file: file.read_bytes() for file in path.iterdir() if file.is_file()} == before
+
+
+def test_only_files_get_a_whole_path():
+    for name in ("minari:walk-v0", "Pendulum-v1-25x200", "nowhere.npz"):
+        assert located(name) == name

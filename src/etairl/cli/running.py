@@ -23,10 +23,11 @@ def follow(
         raise InputError(f"checkpoint_seconds must be >= 0, got {checkpoint_seconds}")
     directory.check_versions()
     setting = prepare(config, threads)
+    directory.check_shown(setting.digest)
     with held(directory.path):
         if directory.finished:
             raise InputError(f"{directory.path} was finished by another command just now")
-        if directory.open(config):
+        if directory.open(config, digest=setting.digest):
             out().print(f"going on in {directory.path}", markup=False)
         _follow(setting, directory, checkpoint_seconds)
     summarise(directory)

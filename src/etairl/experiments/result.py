@@ -27,7 +27,7 @@ from etairl.experiments.multitask import (
     play_tasks,
     success_rate,
 )
-from etairl.experiments.preparation import Setting, fitting_demos, prepare
+from etairl.experiments.preparation import Setting, at_home_anywhere, fitting_demos, prepare
 from etairl.experiments.settings import TrainConfig, read_config
 from etairl.experiments.verdict import Verdict, judge
 from etairl.locks import held
@@ -209,10 +209,11 @@ def train(
     """
     path = Path(tempfile.mkdtemp(prefix="etairl-")) / "run" if output is None else Path(output)
     _refuse_a_run(path)
+    config = at_home_anywhere(config)
     setting, directory = prepare(config), RunDirectory(path)
     with held(path):
         _refuse_a_run(path)  # of another command, begun just now
-        directory.open(config)
+        directory.open(config, digest=setting.digest)
         with closing(run(setting, directory)) as reports:
             for report in reports:
                 if watch is not None:
