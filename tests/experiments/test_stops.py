@@ -23,7 +23,6 @@ from etairl.runs import RunDirectory, read_metrics
 from etairl.solvers.sac import SACConfig
 from etairl.types import InputError
 
-ETAIRL = Path(sys.executable).with_name("etairl")
 TINY = TrainConfig(
     env="Pendulum-v1",
     demos="Pendulum-v1-25x200",
@@ -80,18 +79,17 @@ def test_a_meter_starts_from_what_is_done():
     assert Meter("learning", 100, 40)._bar.tasks[0].completed == 40
 
 
-def test_one_command_at_a_time(tmp_path):
+def test_one_command_at_a_time(tmp_path, capsys):
     directory = stopped(TINY, tmp_path / "run", 2)
     before = (directory.path / "metrics.jsonl").read_bytes()
-    expert = [*("expert", "--output", "run", "--env=Pendulum-v1", "--steps=1000")]
+    path = str(directory.path)
+    expert = ["expert", "--output", path, "--env=Pendulum-v1", "--steps=1000"]
     with held(directory.path):
-        for command in (["resume", "run"], expert):
-            done = subprocess.run(
-                [ETAIRL, *command], cwd=tmp_path, capture_output=True, text=True, check=False
-            )
-            assert done.returncode == 2
-            assert "run is in use by another command" in done.stderr
-            assert done.stderr.count("\n") == 1
+        for command in (["resume", path], expert):
+            assert main(command) == 2
+            words = capsys.readouterr().err
+            assert "run is in use by another command" in words
+            assert words.count("\n") == 1
         (directory.path / "config.json").rename(tmp_path / "config.json")
         with pytest.raises(InputError, match="in use by another command"):
             etairl.train(TINY, directory.path)
@@ -99,8 +97,29 @@ def test_one_command_at_a_time(tmp_path):
     assert (directory.path / "metrics.jsonl").read_bytes() == before
     assert not (directory.path / LOCK).exists()
     (directory.path / LOCK).touch()  # of a command that was killed
-    assert main(["resume", str(directory.path)]) == 0
+    assert main(["resume", path]) == 0
     assert not (directory.path / LOCK).exists()
+
+
+def test_a_killed_process_holds_nothing(tmp_path):
+    program = (
+        "import pathlib; from etairl.locks import held\n"
+        f"with held(pathlib.Path({str(tmp_path)!r})):\n"
+        "    print('held', flush=True); input()"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"held\n"
+    with pytest.raises(InputError, match="in use by another command"), held(tmp_path):
+        pass
+    process.kill()
+    process.communicate()
+    assert (tmp_path / LOCK).exists()
+    with held(tmp_path):
+        pass
+    assert not (tmp_path / LOCK).exists()
 
 
 def test_from_another_folder_and_with_other_demonstrations(tmp_path, monkeypatch, capsys):
