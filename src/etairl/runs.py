@@ -26,10 +26,12 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
 from etairl.buffers import Replay
+from etairl.locks import LOCK
 from etairl.types import InputError
 
 Tree = TypeVar("Tree")
 _KEEP = 2
+_SHOWN = "demonstrations"
 _PACKAGES = (
     "etairl",
     "numpy",
@@ -105,16 +107,26 @@ class RunDirectory:
         return self._latest() is not None
 
     @property
+    def kept_cycle(self) -> int | None:
+        """The cycle of the latest checkpoint."""
+        latest = self._latest()
+        return None if latest is None else int(latest.name)
+
+    @property
     def finished(self) -> bool:
         """Whether the run came to its end."""
         return (self.path / "result.json").is_file()
 
-    def open(self, config: Any, may_change: tuple[str, ...] = ()) -> bool:
+    def open(
+        self, config: Any, may_change: tuple[str, ...] = (), digest: str | None = None
+    ) -> bool:
         """Claim the folder for a run; True if there is a checkpoint of it to go on from.
 
         A folder that holds a run with other settings is refused, but for those that `may_change`
-        as long as the run is not finished, and for those that it was begun without.
+        as long as the run is not finished, and for those that it was begun without. `digest` is
+        that of the demonstrations, if there are any.
         """
+        shown = {} if digest is None else {_SHOWN: digest}
         wanted = json.loads(json.dumps(asdict(config)))
         file = self.path / "config.json"
         if file.is_file():
@@ -130,22 +142,36 @@ class RunDirectory:
                 )
             if not self.finished:
                 write_json(file, wanted)
+                if not (self.path / "versions.json").is_file():  # killed before it was written
+                    write_json(self.path / "versions.json", versions() | shown)
             return self.has_checkpoint
-        if self.path.exists() and any(self.path.iterdir()):
+        if self.path.exists() and any(other.name != LOCK for other in self.path.iterdir()):
             raise InputError(f"{self.path} exists and is no run; choose another folder")
         write_json(file, wanted)
-        write_json(self.path / "versions.json", versions())
+        write_json(self.path / "versions.json", versions() | shown)
         return False
 
     def check_versions(self) -> None:
         """A run goes on only with the versions that began it: other ones make other numbers."""
-        began = json.loads((self.path / "versions.json").read_text())
-        now = versions()
+        file = self.path / "versions.json"
+        if not file.is_file() and not self.has_checkpoint:
+            return  # not begun yet
+        began, now = json.loads(file.read_text()), versions()
         other = [f"{k} {began.get(k)} → {now.get(k)}" for k in now if began.get(k) != now.get(k)]
         if other:
             raise InputError(
                 f"{self.path} was begun with other versions ({', '.join(other)}) and would not end "
                 "with the same numbers; go on with those, or start a new run"
+            )
+
+    def check_shown(self, digest: str) -> None:
+        """A run goes on only with the demonstrations that began it."""
+        file = self.path / "versions.json"
+        began = json.loads(file.read_text()) if file.is_file() else {}
+        if began.get(_SHOWN, digest) != digest:
+            raise InputError(
+                f"the demonstrations are not those that {self.path} was begun with; bring them "
+                "back, or start a new run"
             )
 
     def log(self, row: Mapping[str, Any]) -> None:

@@ -98,3 +98,22 @@ def test_too_few_episodes(rng):
         reference(walk(rng, 1))
     with pytest.raises(InputError, match="at least 2 episodes of the learner"):
         reference(walk(rng, 3)).mmd2(walk(rng, 1), "rho")
+
+
+def test_a_short_episode_among_long_ones_is_not_lost(rng):
+    """Every tenth step is kept: of an episode of one to nine steps, one."""
+    lengths = np.array([1000, 1, 2, 5, 9, 1000, 3])
+    long = walk(rng, 1, int(lengths.sum()))
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    last = np.zeros(lengths.sum(), bool)
+    last[offsets[1:] - 1] = True
+    t = Trajectories(
+        observations=long.observations,
+        actions=long.actions,
+        terminated=np.zeros(lengths.sum(), bool),
+        truncated=last,
+        offsets=offsets,
+    )
+    points = Points.of(t, 202)
+    assert np.bincount(points.groups).tolist() == [100, 1, 1, 1, 1, 100, 1]
+    assert (points.time < lengths[points.groups]).all()

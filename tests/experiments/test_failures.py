@@ -8,8 +8,10 @@ import pytest
 
 import etairl
 from etairl.algorithms.girl import GirlConfig
+from etairl.cli.running import follow
 from etairl.costs.discriminator import DiscriminatorConfig
 from etairl.demos import Demos, save_demos
+from etairl.evaluation.matching import Reference
 from etairl.experiments.imitation import run
 from etairl.experiments.preparation import prepare
 from etairl.experiments.settings import TrainConfig
@@ -83,10 +85,54 @@ def test_a_run_whose_simulator_failed_goes_on_as_if_it_had_not(config, tmp_path)
         assert (tmp_path / "failed" / name).read_bytes() == (unbroken / name).read_bytes()
 
 
-def test_what_diverged_is_not_kept(config, tmp_path, monkeypatch):
-    """A policy that gives NaN: no checkpoint of it, and the simulator is not blamed."""
-    wild = replace(config, sac=replace(config.sac, actor_lr=1e25))
-    monkeypatch.setattr("etairl.experiments.imitation._check_finite", lambda state, row: None)
-    with pytest.raises(DivergedError, match="the policy gave NaN"):
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value")
+def test_what_diverged_is_not_kept(config, tmp_path):
+    """A policy that gives NaN: no checkpoint of it, and the simulator is not blamed.
+
+    One update of size 1e20 leaves finite weights, whose products overflow when they act.
+    """
+    girl = replace(config.girl, solver_updates=1)
+    wild = replace(config, girl=girl, sac=SACConfig(hidden=(8, 8), actor_lr=1e20))
+    with pytest.raises(DivergedError, match=r"the policy gave NaN.*\(in cycle 2\)"):
         etairl.train(wild, tmp_path / "wild")
     assert not RunDirectory(tmp_path / "wild").has_checkpoint
+    with pytest.raises(InputError, match=r"\(in cycle 2\); the last checkpoint, of cycle 1, is"):
+        follow(wild, RunDirectory(tmp_path / "kept"), checkpoint_seconds=0.0, threads=1)
+
+
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value")
+def test_players_that_broke_in_the_last_update_are_not_kept(config, tmp_path):
+    """1e39 is infinity in single precision; all that the only update reports is from before it."""
+    girl = replace(config.girl, solver_updates=1)
+    wild = replace(config, girl=girl, sac=replace(config.sac, actor_lr=1e39))
+    with pytest.raises(InputError, match=r"in solver.actor.* after cycle 1; there was no check"):
+        follow(wild, RunDirectory(tmp_path / "wild"), checkpoint_seconds=0.0, threads=1)
+    assert not RunDirectory(tmp_path / "wild").has_checkpoint
+
+
+class Torn(Reference):
+    """Cannot compare any more after so many times."""
+
+    left = 4
+
+    def mmd2(self, *arguments, **options):
+        Torn.left -= 1
+        if Torn.left < 0:
+            raise InputError("the ruler broke")
+        return super().mmd2(*arguments, **options)
+
+
+def test_a_failure_between_the_updates_and_the_metrics_keeps_the_players(config, tmp_path):
+    """The state before them is gone by then: what is kept is the one after."""
+    config = replace(config, measure_every=1)
+    directory = RunDirectory(tmp_path / "torn")
+    directory.open(config)
+    setting = prepare(config)
+    reference = setting.reference
+    torn = setting._replace(reference=Torn(reference.trajectories, reference.standardiser))
+    with pytest.raises(InputError, match="the ruler broke"):
+        list(run(torn, directory))
+    assert directory.kept_cycle == 3  # two measures in each cycle
+    rows = [report.row["cycle"] for report in run(prepare(config), directory)]
+    assert rows[0] == 4
+    assert directory.finished

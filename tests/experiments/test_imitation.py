@@ -291,10 +291,19 @@ def test_other_versions_and_other_files_are_refused(result, tmp_path):
     (tmp_path / "old/result.json").unlink()
     versions = json.loads((tmp_path / "old/versions.json").read_text())
     (tmp_path / "old/versions.json").write_text(json.dumps(versions | {"jax": "0.0.1"}))
+    config = json.loads((tmp_path / "old/config.json").read_text())
+    (tmp_path / "old/config.json").write_text(json.dumps(config))  # not as it would be rewritten
+
+    def contents():
+        files = sorted((tmp_path / "old").rglob("*"))
+        return {path: path.read_bytes() for path in files if path.is_file()}
+
+    before = contents()
     done = resume("old")
     assert done.returncode == 2
     assert "was begun with other versions (jax 0.0.1 →" in done.stderr
-    config = json.loads((tmp_path / "old/config.json").read_text())
+    assert done.stdout == ""
+    assert contents() == before
     (tmp_path / "old/config.json").write_text(json.dumps(config | {"colour": "blue"}))
     assert "is not of this version" in resume("old").stderr
     assert "is no run directory" in resume("nowhere").stderr

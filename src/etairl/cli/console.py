@@ -178,7 +178,7 @@ def patient_interrupt() -> Iterator[Callable[[], bool]]:
 class Meter:
     """Progress of something long: a bar on a terminal, a line now and then elsewhere."""
 
-    def __init__(self, what: str, total: int):
+    def __init__(self, what: str, total: int, done: int = 0):
         self._what, self._total = what, total
         self._console = Console(stderr=True)
         self._said = time.monotonic()
@@ -188,7 +188,7 @@ class Meter:
             console=self._console,
             disable=not self._console.is_terminal,
         )
-        self._task = self._bar.add_task(what, total=total, note="")
+        self._task = self._bar.add_task(what, total=total, completed=done, note="")
 
     def __enter__(self) -> "Meter":
         self._bar.start()

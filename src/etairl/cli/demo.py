@@ -43,6 +43,8 @@ def run(arguments: list[str]) -> int:
     console = out()
     command = f"etairl train -o {config.output} --transitions {config.transitions}"
     console.print(f"[bold]$ {command}[/bold]")
+    if not directory.finished:
+        directory.check_versions()
     directory.open(settings)  # refuses a folder with another run
     if not directory.finished:
         follow(settings, directory, checkpoint_seconds=30.0, threads=None)

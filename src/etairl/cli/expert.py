@@ -23,6 +23,7 @@ from etairl.algorithms.expert import (
 from etairl.cli.console import Meter, out, parse, patient_interrupt, print_json
 from etairl.demos import Demos, save_demos
 from etairl.experiments.experts import load_expert
+from etairl.locks import held
 from etairl.rollouts import collect
 from etairl.runs import (
     RunDirectory,
@@ -93,11 +94,13 @@ def run(arguments: list[str]) -> int:
     task = make_expert_task(config.train)
     solver = make_solver(config.train, task)
     directory = RunDirectory(config.output)
-    going_on = directory.open(config.train, may_change=("steps",))
     if not directory.finished:
         directory.check_versions()
-        _train(config, directory, going_on, task, solver)
-    return _record(config, arguments, load_expert(config.output))
+    with held(config.output):
+        going_on = directory.open(config.train, may_change=("steps",))
+        if not directory.finished:
+            _train(config, directory, going_on, task, solver)
+        return _record(config, arguments, load_expert(config.output))
 
 
 def _train(

@@ -2,15 +2,17 @@
 
 import json
 import time
+from contextlib import closing
 from typing import Any
 
 from etairl.cli.console import Meter, facts, out, patient_interrupt
 from etairl.evaluation.diagnostics import diagnose
 from etairl.experiments.imitation import run
-from etairl.experiments.preparation import prepare, remarks
+from etairl.experiments.preparation import Setting, prepare, remarks
 from etairl.experiments.settings import TrainConfig
-from etairl.runs import RunDirectory
-from etairl.types import InputError
+from etairl.locks import held
+from etairl.runs import RunDirectory, read_metrics
+from etairl.types import DivergedError, InputError
 
 
 def follow(
@@ -19,23 +21,37 @@ def follow(
     """Train to the end, or to Ctrl-C. Nothing is written before everything is checked."""
     if not checkpoint_seconds >= 0.0:
         raise InputError(f"checkpoint_seconds must be >= 0, got {checkpoint_seconds}")
-    setting = prepare(config, threads)
-    if directory.open(config):
-        out().print(f"going on in {directory.path}", markup=False)
     directory.check_versions()
-    rows: list[dict[str, Any]] = []
-    said: set[str] = set()
+    setting = prepare(config, threads)
+    directory.check_shown(setting.digest)
+    with held(directory.path):
+        if directory.finished:
+            raise InputError(f"{directory.path} was finished by another command just now")
+        if directory.open(config, digest=setting.digest):
+            out().print(f"going on in {directory.path}", markup=False)
+        _follow(setting, directory, checkpoint_seconds)
+    summarise(directory)
+    return 0
+
+
+def _follow(setting: Setting, directory: RunDirectory, checkpoint_seconds: float) -> None:
+    config = setting.config
+    rows = _so_far(directory)
+    said = {trouble.name for trouble in diagnose(rows)}
+    first = rows[-1]["transitions"] if rows else 0
     frozen = "" if config.frozen_cost is None else "a fresh policy on the frozen cost of "
     what = f"{frozen}{config.algorithm} on {config.env}"
-    with Meter(what, config.girl.transitions) as meter, patient_interrupt() as stop:
+    with (
+        Meter(what, config.girl.transitions, first) as meter,
+        patient_interrupt() as stop,
+        closing(run(setting, directory, checkpoint_seconds)) as reports,
+    ):
         for sentence in remarks(setting):
             meter.say(sentence)
-        reports = run(setting, directory, checkpoint_seconds)
-        since, first = time.monotonic(), None
+        since = time.monotonic()
         try:
             for report in reports:
                 rows.append(report.row)
-                first = report.transitions if first is None else first
                 speed = (report.transitions - first) / max(time.monotonic() - since, 1e-9)
                 meter.update(report.transitions, _note(rows, speed))
                 for trouble in diagnose(rows):
@@ -48,13 +64,25 @@ def follow(
                         f"{directory.path} is kept at {report.transitions:,} transitions; go on "
                         f"with: etairl resume {directory.path}"
                     )
+        except DivergedError as error:
+            raise InputError(f"{error}; {_kept(directory)}") from None
         except FloatingPointError as error:
             raise InputError(
-                f"{error}; the last checkpoint is kept in {directory.path}. Lower the learning "
-                "rates or hold the discriminator back, in a new run"
+                f"{error}; {_kept(directory)}. Lower the learning rates or hold the discriminator "
+                "back, in a new run"
             ) from None
-    summarise(directory)
-    return 0
+
+
+def _so_far(directory: RunDirectory) -> list[dict[str, Any]]:
+    """Metrics up to the checkpoint that the run goes on from."""
+    kept = directory.kept_cycle
+    return [row for row in read_metrics(directory.path) if kept and row["cycle"] <= kept]
+
+
+def _kept(directory: RunDirectory) -> str:
+    if directory.kept_cycle is None:
+        return f"there was no checkpoint yet in {directory.path}"
+    return f"the last checkpoint, of cycle {directory.kept_cycle}, is kept in {directory.path}"
 
 
 def _note(rows: list[dict[str, Any]], speed: float) -> str:

@@ -9,6 +9,7 @@ import tyro
 from etairl.algorithms.registry import ALGORITHMS
 from etairl.cli.console import parse
 from etairl.cli.running import follow
+from etairl.experiments.preparation import at_home_anywhere
 from etairl.experiments.presets import preset
 from etairl.experiments.settings import TrainConfig, read_config
 from etairl.runs import RunDirectory
@@ -53,7 +54,8 @@ def run(arguments: list[str]) -> int:
     if (config.output / "config.json").is_file():
         how = "finished" if directory.finished else f"go on with it: etairl resume {config.output}"
         raise InputError(f"{config.output} holds a run already ({how}); choose another folder")
-    return follow(config.train, directory, config.checkpoint_seconds, config.threads)
+    train = at_home_anywhere(config.train)
+    return follow(train, directory, config.checkpoint_seconds, config.threads)
 
 
 def on_the_cost_of(run: Path) -> TrainConfig:

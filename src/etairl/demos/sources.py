@@ -60,6 +60,13 @@ def bundled_demos() -> list[str]:
     return sorted(path.stem for path in BUNDLED.glob("*.npz"))
 
 
+def located(source: str) -> str:
+    """The same source from any folder: the whole path of a file, every other name as it is."""
+    if source.startswith(_MINARI) or source in bundled_demos() or not Path(source).is_file():
+        return source
+    return str(Path(source).resolve())
+
+
 def _existing(path: Path) -> Path:
     if path.is_dir():
         raise InputError(

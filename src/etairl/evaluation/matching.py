@@ -45,7 +45,8 @@ class Points:
     def of(trajectories: Trajectories, most: int) -> "Points":
         """About `most` steps: evenly spread episodes, every so many steps of each.
 
-        The first kept step moves from episode to episode, so that no rhythm is met in step.
+        The first kept step moves from episode to episode, so that no rhythm is met in step; it lies
+        within the episode, so that a short one is not lost.
         """
         t = trajectories
         enough = max(20, -(-most // int(t.lengths.max())))
@@ -53,7 +54,8 @@ class Points:
         some = t if len(chosen) == len(t) else t.take(chosen)
         stride = max(1, round(some.steps / most))
         time = np.arange(some.steps) - np.repeat(some.offsets[:-1], some.lengths)
-        kept = np.flatnonzero((time + some.episode_numbers) % stride == 0)
+        first = -np.arange(len(some)) % stride % some.lengths
+        kept = np.flatnonzero((time - first[some.episode_numbers]) % stride == 0)
         pairs = np.concatenate(
             [some.observations[kept], some.actions[kept]], axis=1, dtype=np.float64
         )

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from etairl.algorithms.girl import Cycle, State, girl
 from etairl.buffers import EpisodeBuffer
@@ -106,12 +106,19 @@ def run(
     reached = Reached(state, best, setting.task.resets.tolist())
     events = EventLog(directory.path / "tensorboard", state.transitions + 1 if rows else 0)
     try:
-        for cycle in girl(setting.game, setting.task, setting.expert, buffer, state):
+        cycles = girl(setting.game, setting.task, setting.expert, buffer, state)
+        while not _no_better(config, rows):  # also before the first: a stop may come just then
+            cycle = next(cycles, None)
+            if cycle is None:
+                break
             state = cycle.state
-            row, best = _measure(setting, cycle, best, scale)
-            _check_finite(state, row)
+            _check_finite(state)
+            # The updates gave up the memory of the state before: from here on this one counts.
             reached = Reached(state, best, setting.task.resets.tolist())
             unsaved.append(cycle.rolled_out)
+            row, best = _measure(setting, cycle, best, scale)
+            _check_row(row)
+            reached = reached._replace(best=best)
             rows.append(row)
             directory.log(row)
             events.add(row)
@@ -121,10 +128,9 @@ def run(
             yield Report(row, state.transitions, config.girl.transitions)
             if due():
                 _checkpoint(directory, setting, reached, unsaved, buffer)
-            if _no_better(config, rows):
-                break
-    except DivergedError:
-        raise  # there is nothing to go on from in it; the checkpoint before stays
+    except DivergedError as error:
+        # There is nothing to go on from in it; the checkpoint before stays.
+        raise DivergedError(f"{error} (in cycle {state.cycles + 1})") from None
     except (GeneratorExit, InputError):
         _checkpoint(directory, setting, reached, unsaved, buffer)
         raise
@@ -177,16 +183,26 @@ def _keep(state: State, score: float, cycle: int) -> Best:
     return Best(actor, normaliser, jnp.float32(score), jnp.float32(cycle))
 
 
-def _check_finite(state: State, row: dict[str, Any]) -> None:
-    if all(np.isfinite(value) for value in row.values()):
+def _check_finite(state: State) -> None:
+    """All of both players: the infos of a cycle are from before its last update."""
+    if _all_finite((state.cost, state.solver)):
         return
     for name, tree in (("cost", state.cost), ("solver", state.solver)):
         for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
             if not np.isfinite(np.asarray(leaf)).all():
                 where = f"{name}{jax.tree_util.keystr(path)}"
-                raise FloatingPointError(f"NaN or infinity in {where} after cycle {row['cycle']}")
+                raise FloatingPointError(f"NaN or infinity in {where} after cycle {state.cycles}")
+
+
+@jax.jit
+def _all_finite(tree: Any) -> Bool[Array, ""]:
+    return jnp.stack([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(tree)]).all()
+
+
+def _check_row(row: dict[str, Any]) -> None:
     odd = ", ".join(key for key, value in row.items() if not np.isfinite(value))
-    raise FloatingPointError(f"NaN or infinity in {odd} after cycle {row['cycle']}")
+    if odd:
+        raise FloatingPointError(f"NaN or infinity in {odd} after cycle {row['cycle']}")
 
 
 def _no_better(config: TrainConfig, rows: list[dict[str, Any]]) -> bool:

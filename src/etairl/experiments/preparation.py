@@ -1,5 +1,6 @@
 """Everything that a run needs, loaded and checked before anything is written."""
 
+import hashlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ from etairl.costs.family import Cost
 from etairl.costs.frozen import Frozen
 from etairl.costs.linear import LinearCost
 from etairl.demos import Demos, Selection, load_demos
+from etairl.demos.sources import located
 from etairl.evaluation.matching import Reference
 from etairl.experiments.settings import TrainConfig
 from etairl.regularisers import parse_regulariser
@@ -36,6 +38,19 @@ class Setting(NamedTuple):
     reference: Reference
     cost: Any
     """the first state of the cost: fresh, or learned in another run"""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of what is shown: the observations and the actions of the demonstrations."""
+        shown, found = self.demos.trajectories, hashlib.sha256()
+        for array in (shown.observations, shown.actions):
+            found.update(np.ascontiguousarray(array).tobytes())
+        return found.hexdigest()
+
+
+def at_home_anywhere(config: TrainConfig) -> TrainConfig:
+    """With the whole path of a file of demonstrations: a run may be asked from another folder."""
+    return replace(config, demos=located(config.demos))
 
 
 def prepare(

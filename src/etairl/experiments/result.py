@@ -4,6 +4,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -26,9 +27,10 @@ from etairl.experiments.multitask import (
     play_tasks,
     success_rate,
 )
-from etairl.experiments.preparation import Setting, fitting_demos, prepare
+from etairl.experiments.preparation import Setting, at_home_anywhere, fitting_demos, prepare
 from etairl.experiments.settings import TrainConfig, read_config
 from etairl.experiments.verdict import Verdict, judge
+from etairl.locks import held
 from etairl.rollouts import UniformPolicy, collect
 from etairl.runs import RunDirectory, load_tree
 from etairl.solvers.cloning import CloningConfig, clone
@@ -214,14 +216,22 @@ def train(
         The policy, the cost, and how well they match.
     """
     path = Path(tempfile.mkdtemp(prefix="etairl-")) / "run" if output is None else Path(output)
+    _refuse_a_run(path)
+    config = at_home_anywhere(config)
+    setting, directory = prepare(config), RunDirectory(path)
+    with held(path):
+        _refuse_a_run(path)  # of another command, begun just now
+        directory.open(config, digest=setting.digest)
+        with closing(run(setting, directory)) as reports:
+            for report in reports:
+                if watch is not None:
+                    watch(report.row)
+    return Result(path)
+
+
+def _refuse_a_run(path: Path) -> None:
     if (path / "config.json").is_file():
         raise InputError(f"{path} holds a run already; choose another folder")
-    setting, directory = prepare(config), RunDirectory(path)
-    directory.open(config)
-    for report in run(setting, directory):
-        if watch is not None:
-            watch(report.row)
-    return Result(path)
 
 
 def play(config: TrainConfig, policy: Policy, episodes: int, seed: int) -> Trajectories:

@@ -1,0 +1,61 @@
+"""One command at a time in a folder."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import TextIOWrapper
+from pathlib import Path
+
+from etairl.types import InputError
+
+try:
+    import fcntl
+except ImportError:  # not a system with POSIX locks
+    fcntl = None
+
+LOCK = ".lock"
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Nobody else may hold `folder` meanwhile; it is made if need be.
+
+    The system lets go of the lock when a process ends, however it does: one that was killed leaves
+    a file behind, but no lock. Where there are no such locks, nothing is held.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if fcntl is None:
+        yield
+        return
+    stream = _locked(folder / LOCK)
+    try:
+        yield
+    finally:
+        (folder / LOCK).unlink(missing_ok=True)  # before it is let go: the next makes its own
+        stream.close()
+
+
+def _locked(file: Path) -> TextIOWrapper:
+    assert fcntl is not None
+    while True:
+        stream = file.open("a")
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            stream.close()
+            raise InputError(
+                f"{file.parent} is in use by another command; wait until it ends, or choose "
+                "another folder"
+            ) from None
+        except OSError:
+            return stream  # a file system without locks
+        if _is_open(file, stream):
+            return stream
+        stream.close()  # its holder removed it just now
+
+
+def _is_open(file: Path, stream: TextIOWrapper) -> bool:
+    try:
+        return os.path.samestat(file.stat(), os.fstat(stream.fileno()))
+    except FileNotFoundError:
+        return False
