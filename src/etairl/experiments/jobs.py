@@ -1,4 +1,4 @@
-"""The runs of a study before they run: their names, that no two are the same, that all can start."""
+"""The runs of a study before they run: their names, no two the same, all able to start."""
 
 import json
 import re
@@ -32,8 +32,7 @@ class Job:
     def name(self) -> str:
         """The folder of the run; the same settings have the same name everywhere."""
         c = self.config
-        eta = "" if self.arm.startswith("eta=") else str(c.eta)
-        words = "_".join(filter(None, (c.env, eta, self.arm, f"s{c.seed}")))
+        words = "_".join((c.env, str(c.eta), self.arm, f"s{c.seed}"))
         plain = re.sub(r"[^\w.=+-]+", "-", words)
         if len(plain) <= _LONGEST_NAME:
             return plain
