@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import stats
 
-Values = Float[np.ndarray, " seeds"]
+Values = Float[np.ndarray, " _"]
 Statistic = Callable[[Float[np.ndarray, "resamples seeds"]], Float[np.ndarray, " resamples"]]
 RESAMPLES = 2000
 LEVEL = 0.95

@@ -47,7 +47,9 @@ class _Source:
         try:
             self.found: dict[str, Any] = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            raise InputError(f"{path}: {error}") from None
+            last = f"line {len(text.splitlines())}"
+            why = str(error).replace("at end of document", f"{last}, the end of the file")
+            raise InputError(f"{path}: {why}") from None
         self._lines = _places(text)
 
     def line(self, table: str, key: str = "", number: int = 0) -> str:
@@ -213,7 +215,9 @@ def _alone(start: TrainConfig, settings: Mapping[str, Any]) -> list[str]:
 
 def _arm(combination: Mapping[str, Any]) -> str:
     """What a run differs in, but for environment and weighting, which have columns of their own."""
-    words = [f"{k}={_short(v)}" for k, v in combination.items() if k not in ("env", "eta", "demos")]
+    # Each environment has demonstrations of its own; that they differ goes without saying.
+    apart = ("env", "eta", "demos") if "env" in combination else ("eta",)
+    words = [f"{k}={_short(v)}" for k, v in combination.items() if k not in apart]
     return ",".join(words) or "default"
 
 
