@@ -180,7 +180,7 @@ def test_other_settings_under_the_same_name_are_refused(unbroken, tmp_path):
 
     study = Study.open(tmp_path / "s", "tiny", None, Study(unbroken).jobs)
     other = [replace(job, config=replace(job.config, horizon=60)) for job in study.jobs]
-    with pytest.raises(InputError, match="with other settings .*horizon"):
+    with pytest.raises(InputError, match=r"with other settings .*horizon"):
         Study.open(study.path, "tiny", None, other)
 
 

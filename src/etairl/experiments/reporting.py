@@ -86,11 +86,11 @@ def report_data(study: Study) -> dict[str, Any]:
     }
 
 
-def _curve(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[list[float]]]:
+def _curve(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[tuple[int, float]]]:
     """A few points of every curve: pairs of transitions and value."""
     found = {}
     for name in _CURVES:
-        points = [[row["transitions"], _short(row[name])] for row in rows if name in row]
+        points = [(row["transitions"], _short(row[name])) for row in rows if name in row]
         step = -(-len(points) // _MOST_POINTS) if points else 1
         kept = points[::step]
         if points and kept[-1] is not points[-1]:
