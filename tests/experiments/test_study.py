@@ -6,10 +6,12 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from etairl.cli.app import main
 from etairl.experiments.pool import environment
 from etairl.experiments.study import Study, locked
 from etairl.experiments.worker import FAILED, ONE_THREAD, work
@@ -117,30 +119,28 @@ def test_killed_driver_and_workers(folder, unbroken, surroundings):
             assert (study / "runs" / run.name / name).read_bytes() == (run / name).read_bytes()
 
 
-def test_again_makes_nothing_anew(folder, unbroken, surroundings):
+def test_again_makes_nothing_anew(folder, unbroken, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
     before = {p: p.stat().st_mtime_ns for p in unbroken.rglob("runs/*/*")}
-    words = command("tiny.toml", "-o", "unbroken")
-    done = subprocess.run(words, cwd=folder, env=surroundings, capture_output=True, text=True)
-    assert done.returncode == 0
-    assert "2 of 2 runs are finished" in done.stdout
+    assert main(["study", "tiny.toml", "-o", "unbroken"]) == 0
+    assert "2 of 2 runs are finished" in capsys.readouterr().out
     assert before == {p: p.stat().st_mtime_ns for p in unbroken.rglob("runs/*/*")}
 
 
-def test_a_failed_run_says_why_and_stops_no_other(folder, unbroken, surroundings):
+def test_a_failed_run_says_why_and_stops_no_other(folder, unbroken, monkeypatch, capsys):
     """One run's folder holds something else; the other is taken from the finished study."""
+    monkeypatch.chdir(folder)
     study = folder / "spoiled"
     blocked = study / "runs" / "Pendulum-v1_geometric-0.75_default_s0"
     Study.open(study, "tiny", None, Study(unbroken).jobs)
     blocked.mkdir(parents=True)
     (blocked / "notes.txt").write_text("mine")
-    words = command("tiny.toml", "-o", "spoiled", "--reuse", "unbroken", "--workers=1")
-    done = subprocess.run(words, cwd=folder, env=surroundings, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert "exists and is no run" in done.stderr
-    assert "1 of 2 runs are finished" in done.stdout
-    words = command("status", "spoiled", "--json")
-    told = subprocess.run(words, cwd=folder, env=surroundings, capture_output=True, text=True)
-    found = json.loads(told.stdout)
+    assert main(["study", "tiny.toml", "-o", "spoiled", "--reuse", "unbroken", "--workers=1"]) == 1
+    said = capsys.readouterr()
+    assert "exists and is no run" in said.err
+    assert "1 of 2 runs are finished" in said.out
+    assert main(["study", "status", "spoiled", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
     assert found["counts"] == {"finished": 1, "running": 0, "failed": 1, "waiting": 0}
     assert "exists and is no run" in found["runs"][1]["why"]
 
@@ -156,12 +156,11 @@ def test_a_run_that_somebody_works_on_is_left_alone(unbroken, tmp_path):
     assert study.progress(job).state == "waiting"
 
 
-def test_a_study_runs_once_at_a_time(folder, unbroken, surroundings):
+def test_a_study_runs_once_at_a_time(folder, unbroken, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
     with locked(unbroken / "locks" / "study", 0.0):
-        words = command("tiny.toml", "-o", "unbroken")
-        done = subprocess.run(words, cwd=folder, env=surroundings, capture_output=True, text=True)
-    assert done.returncode == 2
-    assert "another process works on" in done.stderr
+        assert main(["study", "tiny.toml", "-o", "unbroken"]) == 2
+    assert "another process works on" in capsys.readouterr().err
 
 
 def test_a_folder_with_another_study_is_refused(unbroken, tmp_path):
@@ -176,8 +175,6 @@ def test_a_folder_with_another_study_is_refused(unbroken, tmp_path):
 
 
 def test_other_settings_under_the_same_name_are_refused(unbroken, tmp_path):
-    from dataclasses import replace
-
     study = Study.open(tmp_path / "s", "tiny", None, Study(unbroken).jobs)
     other = [replace(job, config=replace(job.config, horizon=60)) for job in study.jobs]
     with pytest.raises(InputError, match=r"with other settings .*horizon"):
@@ -185,8 +182,6 @@ def test_other_settings_under_the_same_name_are_refused(unbroken, tmp_path):
 
 
 def test_an_error_of_our_own_is_written_down(unbroken, tmp_path):
-    from dataclasses import replace
-
     job = Study(unbroken).jobs[0]
     lost = replace(job, config=replace(job.config, demos="lost.npz"))
     study = Study.open(tmp_path / "s", "tiny", None, [lost])

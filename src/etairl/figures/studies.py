@@ -42,6 +42,8 @@ def weighting_figure(settings: Sequence[Entry], arm: str, title: str) -> Figure 
         axes.spines["top"].set_visible(False)
         right.spines["top"].set_visible(False)
         axes.yaxis.set_major_locator(MaxNLocator(6))
+        for side in (axes, right):  # from 0: a small difference must look small
+            side.set_ylim(bottom=min(0.0, side.get_ylim()[0]))
         axes.legend(handles=lines, frameon=False, fontsize=8)
     return figure
 

@@ -134,7 +134,7 @@
     const most = Math.max(0, ...small.map((p) => p.tv));
     const largest = Math.max(0, ...small.map((p) => Math.abs(p.changes.mmd2_mu.relative.value)));
     const text = !small.length ? "The finished runs have no κ up to 0.75 beside κ = 0." :
-      `With κ up to 0.75 the discriminator sees at most ${percent(most).replace("+", "")} other frames (whole episodes). Measured: MMD² of μ differs from κ = 0 by up to ${percent(largest).replace("+", "")} on average; in ${apart.length} of ${known.length} settings the 95 % interval leaves out no change` +
+      `With κ up to 0.75 the discriminator sees at most ${percent(most).replace("+", "")} other frames (whole episodes). Measured: MMD² of μ differs from κ = 0 by up to ${percent(largest).replace("+", "")} on average; in ${apart.length} of ${known.length} settings the 95 % interval excludes a change of zero` +
       (known.length ? ` (about ${(0.05 * known.length).toFixed(1)} would by chance).` : ".");
     byId("prediction-text").append(make("p", { id: "prediction-sentence" }, text));
   }
