@@ -51,6 +51,12 @@ def test_a_grid_is_every_combination_and_the_further_runs(tmp_path):
     check_ready(jobs)
 
 
+def test_the_example_is_ready(tmp_path):
+    jobs = read_grid(Path(__file__).parents[2] / "examples" / "study.toml")
+    assert len(jobs) == 3 * (3 * 2 + 1)
+    check_ready(jobs)
+
+
 REFUSED = [
     ('seeds = 2\nfoo = 1\n[grid]\neta = ["dirac:0"]', "line 2: unknown key 'foo'"),
     ("[settings]\nhidden = [16]\ngama_rl = 0.9", "line 3: unknown setting 'gama_rl'; did you mean"),
