@@ -58,7 +58,7 @@ screenless: $(READY)
 
 # The page of a report is looked at in Chromium. Root gets it from Debian; for others those tests are skipped.
 browser:
-	@! command -v chromium chromium-browser google-chrome >/dev/null || exit 0; \
+	@for name in chromium chromium-browser google-chrome; do ! command -v $$name >/dev/null || exit 0; done; \
 	  [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null || exit 0; \
 	  echo "installing chromium, which looks at reports"; \
 	  { $(APT_INSTALL) chromium || { timeout 300 apt-get update && $(APT_INSTALL) chromium; }; } >/dev/null 2>&1 || \

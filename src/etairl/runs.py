@@ -54,6 +54,13 @@ def write_atomic(path: Path, data: bytes) -> None:
     os.replace(beside, path)
 
 
+def holds_anything(folder: Path) -> bool:
+    """Whether a folder has files, but for those that a kill left half-written."""
+    if not folder.exists():
+        return False
+    return any(not (p.name.startswith(".") and p.suffix == ".part") for p in folder.iterdir())
+
+
 def write_json(path: Path, value: Any) -> None:
     """JSON that people can read, too."""
     write_atomic(path, (json.dumps(value, indent=2) + "\n").encode())
@@ -130,8 +137,10 @@ class RunDirectory:
                 )
             if not self.finished:
                 write_json(file, wanted)
+            if not (self.path / "versions.json").is_file():  # killed before it was written
+                write_json(self.path / "versions.json", versions())
             return self.has_checkpoint
-        if self.path.exists() and any(self.path.iterdir()):
+        if holds_anything(self.path):
             raise InputError(f"{self.path} exists and is no run; choose another folder")
         write_json(file, wanted)
         write_json(self.path / "versions.json", versions())

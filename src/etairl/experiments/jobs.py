@@ -106,8 +106,9 @@ def check_ready(jobs: Sequence[Job]) -> None:
         try:
             load_demos(c.demos, select=select)
         except InputError as error:
+            hint = "" if job.lines else "; leave the environment out with --envs"
             raise InputError(
-                f"{job.where('demos')}the demonstrations of {c.env}: {error}"
+                f"{job.where('demos')}the demonstrations of {c.env}: {error}{hint}"
             ) from None
         try:
             task = make_task(c.env, 1, horizon=c.horizon, mode=c.mode, seed=c.seed, threads=1)

@@ -9,7 +9,6 @@
 Whoever works on a run holds a lock on it, which the system takes back when the process ends.
 """
 
-import fcntl
 import json
 import os
 import shutil
@@ -22,7 +21,7 @@ from typing import Any, Literal
 
 from etairl.experiments.jobs import Job, same_run
 from etairl.experiments.settings import TrainConfig, config_from
-from etairl.runs import RunDirectory, read_metrics, write_json
+from etairl.runs import RunDirectory, holds_anything, read_metrics, write_json
 from etairl.types import InputError
 
 State = Literal["finished", "running", "failed", "stopped", "waiting"]
@@ -92,7 +91,7 @@ class Study:
                         f"({other}); choose another folder with -o"
                     )
             every = before.jobs + [job for job in jobs if job.name not in known]
-        elif path.exists() and any(path.iterdir()):
+        elif holds_anything(path):
             raise InputError(f"{path} exists and is no study; choose another folder with -o")
         rows = [{"name": j.name, "arm": j.arm, "config": asdict(j.config)} for j in every]
         write_json(path / "study.json", {"name": name, "scale": scale, "runs": rows})
@@ -177,6 +176,10 @@ class Study:
 @contextmanager
 def locked(path: Path, patience: float) -> Iterator[None]:
     """Hold a lock on a file; the system takes it back when the process ends, however it ends."""
+    try:
+        import fcntl
+    except ImportError:
+        raise InputError("studies need file locks as Linux and macOS have them") from None
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as stream:
         until = time.monotonic() + patience
