@@ -1,5 +1,6 @@
 """Runs of a study on a Ray cluster: a task each, tried again where a node or a worker is lost."""
 
+import socket
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,13 +30,11 @@ def run_on_ray(
         checkpoint_seconds: time between checkpoints of a run.
     """
     ray = _ray()
+    _check_listening(address)
     try:
         ray.init(address=address, log_to_driver=False, logging_level="error")
     except ConnectionError as error:
-        why = str(error).split(". ")[0]
-        raise InputError(
-            f"no Ray cluster at {address} ({why}); start one with: ray start --head"
-        ) from None
+        raise _nobody(address, str(error).split(". ")[0]) from None
     # A fresh process for every run: compiled code and simulators of the last one do not stay.
     options = {"num_cpus": 1, "max_retries": _RETRIES, "max_calls": 1}
     task = ray.remote(**options, runtime_env={"env_vars": ONE_THREAD})(_task)
@@ -63,6 +62,21 @@ def run_on_ray(
 
 def _task(folder: str, name: str, checkpoint_seconds: float) -> int:
     return work(Path(folder), name, checkpoint_seconds)
+
+
+def _check_listening(address: str) -> None:
+    """Ray itself tries for a minute and more."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit():
+        return  # auto, or a kind of address that Ray knows
+    try:
+        socket.create_connection((host.removeprefix("ray://"), int(port)), timeout=10.0).close()
+    except OSError as error:
+        raise _nobody(address, error.strerror or str(error)) from None
+
+
+def _nobody(address: str, why: str) -> InputError:
+    return InputError(f"no Ray cluster at {address} ({why}); start one with: ray start --head")
 
 
 def _ray() -> Any:
