@@ -9,7 +9,7 @@ PYTEST_ARGS ?=
 APT_INSTALL := DEBIAN_FRONTEND=noninteractive timeout 300 apt-get install --yes --no-install-recommends
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fix docs bench slow lock clean screenless
+.PHONY: help demo test check fix docs bench slow lock clean screenless browser
 
 help:  ## list the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -17,7 +17,7 @@ help:  ## list the targets
 demo: $(READY)  ## the main job on what is in the box
 	@$(BIN)/etairl demo
 
-test: $(READY) screenless  ## all tests but the slow ones
+test: $(READY) screenless browser  ## all tests but the slow ones
 	@$(BIN)/pytest -m "not slow" -n auto $(PYTEST_ARGS)
 
 slow: $(READY)  ## the slow tests
@@ -55,6 +55,14 @@ screenless: $(READY)
 	  echo "installing libosmesa6, which draws without a screen"; \
 	  { $(APT_INSTALL) libosmesa6 || { timeout 300 apt-get update && $(APT_INSTALL) libosmesa6; }; } >/dev/null 2>&1 || \
 	  echo "libosmesa6 could not be installed; the tests that draw with MuJoCo are skipped"
+
+# The page of a report is looked at in Chromium. Root gets it from Debian; for others those tests are skipped.
+browser:
+	@for name in chromium chromium-browser google-chrome; do ! command -v $$name >/dev/null || exit 0; done; \
+	  [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null || exit 0; \
+	  echo "installing chromium, which looks at reports"; \
+	  { $(APT_INSTALL) chromium || { timeout 300 apt-get update && $(APT_INSTALL) chromium; }; } >/dev/null 2>&1 || \
+	  echo "chromium could not be installed; the tests of reports in a browser are skipped"
 
 $(READY):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \

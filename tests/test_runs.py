@@ -146,3 +146,14 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="No space left"):
         write_atomic(tmp_path / "f", b"new")
     assert (tmp_path / "f").read_bytes() == b"old"
+
+
+def test_a_kill_while_a_run_begins_leaves_a_folder_to_go_on_in(tmp_path):
+    config = Settings()
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / ".config.json.part").write_text("{")
+    directory = RunDirectory(tmp_path / "run")
+    assert directory.open(config) is False
+    (tmp_path / "run" / "versions.json").unlink()
+    assert directory.open(config) is False
+    directory.check_versions()

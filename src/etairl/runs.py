@@ -56,6 +56,14 @@ def write_atomic(path: Path, data: bytes) -> None:
     os.replace(beside, path)
 
 
+def holds_anything(folder: Path) -> bool:
+    """Whether a folder has files, but for a lock and for those that a kill left half-written."""
+    if not folder.exists():
+        return False
+    half = [p.name for p in folder.glob(".*.part")]
+    return any(p.name not in (LOCK, *half) for p in folder.iterdir())
+
+
 def write_json(path: Path, value: Any) -> None:
     """JSON that people can read, too."""
     write_atomic(path, (json.dumps(value, indent=2) + "\n").encode())
@@ -142,10 +150,10 @@ class RunDirectory:
                 )
             if not self.finished:
                 write_json(file, wanted)
-                if not (self.path / "versions.json").is_file():  # killed before it was written
-                    write_json(self.path / "versions.json", versions() | shown)
+            if not (self.path / "versions.json").is_file():  # killed before it was written
+                write_json(self.path / "versions.json", versions() | shown)
             return self.has_checkpoint
-        if self.path.exists() and any(other.name != LOCK for other in self.path.iterdir()):
+        if holds_anything(self.path):
             raise InputError(f"{self.path} exists and is no run; choose another folder")
         write_json(file, wanted)
         write_json(self.path / "versions.json", versions() | shown)

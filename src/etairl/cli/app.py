@@ -20,6 +20,8 @@ COMMANDS = {
     "train": "learn a policy and a cost from demonstrations",
     "resume": "go on where a run stopped, bit for bit",
     "evaluate": "how well does a run match its demonstrations?",
+    "study": "many runs side by side: the figures of the paper, or a grid of your own",
+    "report": "one page about a study or some runs, and its figures",
     "render": "a clip of the learner beside a demonstration",
     "algorithms": "what can be trained: psi, Omega, eta, costs and solver of each",
     "eta": "show what a weighting does to the frames a discriminator sees",

@@ -148,6 +148,11 @@ def read_config(path: Path) -> TrainConfig:
             f"{path} is a run of `etairl expert`, which imitates nobody; to go on with it, or to "
             "record again, run the same `etairl expert` command again"
         )
+    return config_from(found, path / "config.json")
+
+
+def config_from(found: dict[str, Any], file: Path) -> TrainConfig:
+    """Settings as a file keeps them."""
     try:
         parts = {"girl": GirlConfig, "cost": DiscriminatorConfig, "sac": SACConfig}
         if "linear" in found:
@@ -155,7 +160,7 @@ def read_config(path: Path) -> TrainConfig:
         return _build(TrainConfig, found | {k: _build(kind, found[k]) for k, kind in parts.items()})
     except (TypeError, KeyError) as error:
         raise InputError(
-            f"{path}/config.json is not of this version ({error}); resume it with the version that "
+            f"{file} is not of this version ({error}); resume it with the version that "
             "made it, see versions.json"
         ) from None
 

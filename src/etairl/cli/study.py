@@ -1,0 +1,223 @@
+"""`etairl study`: many runs, side by side, that go on after any stop."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from etairl.cli.console import Meter, out, parse, patient_interrupt, print_json, table
+from etairl.experiments.cluster import run_on_ray
+from etairl.experiments.grid import read_grid
+from etairl.experiments.jobs import Job, Scale, check_ready
+from etairl.experiments.pool import Ended, cores, run_locally
+from etairl.experiments.studies import named_jobs
+from etairl.experiments.study import Progress, Study, locked
+from etairl.experiments.summary import write_tables
+from etairl.types import InputError
+
+_SECONDS_BETWEEN_LOOKS = 5.0
+
+
+@dataclass(frozen=True)
+class Config:
+    """Make the runs of a study of the paper, or of a grid of your own. Run it again to go on.
+
+    Studies: figure1 (geometric weightings), figure2 (Poisson), figure3 (discounts), fetch,
+    navigation, ablation. `etairl study status FOLDER` says how far one is.
+    """
+
+    name: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="NAME|FILE.toml")]
+    """a study of the paper, or a TOML file with a grid"""
+    output: Annotated[Path | None, tyro.conf.arg(aliases=["-o"], metavar="FOLDER")] = None
+    """the folder of the study; studies/NAME-SCALE if left out"""
+    scale: Scale | None = None
+    """smoke: minutes, learns nothing; quick: 10 episodes per cycle, as many cycles and updates as
+    the paper; paper: the table's. quick if left out, for a file what it says"""
+    seeds: int | None = None
+    """runs of each setting, with seeds 0, 1, …; 3 if left out, 2 at scale smoke"""
+    envs: tuple[str, ...] | None = None
+    """only these environments of a study of the paper"""
+    workers: int | None = None
+    """runs at a time, each on one core; as many as there are cores if left out"""
+    ray: Annotated[str | None, tyro.conf.arg(metavar="auto|ADDRESS")] = None
+    """make the runs on this Ray cluster instead; FOLDER must be the same on all its nodes"""
+    reuse: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="STUDY")] = ()
+    """copy finished runs with the same settings from these studies instead of making them"""
+    checkpoint_seconds: float = 60.0
+    """time between checkpoints of a run"""
+    dry_run: bool = False
+    """check everything, list the runs, start nothing"""
+
+
+@dataclass(frozen=True)
+class StatusConfig:
+    """What is done, what is running, what failed and why, and how long the rest takes."""
+
+    study: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FOLDER")]
+    """the folder of the study"""
+    workers: int | None = None
+    """runs at a time, for the time left; as many as are running if left out"""
+    json: bool = False
+    """print JSON"""
+
+
+def run(arguments: list[str]) -> int:
+    """The command."""
+    if arguments[:1] == ["status"]:
+        return _status(parse(StatusConfig, arguments[1:], "study status"))
+    config = parse(Config, arguments, "study")
+    name, scale, jobs = _jobs(config)
+    check_ready(jobs)
+    if config.dry_run:
+        for job in jobs:
+            print(job.name)
+        out().print(f"{len(jobs)} runs; nothing was started", markup=False)
+        return 0
+    _check(config)
+    others = [Study(path) for path in config.reuse]
+    folder = config.output or Path("studies") / (f"{name}-{scale}" if scale else name)
+    study = Study.open(folder, name, scale, jobs)
+    with locked(folder / "locks" / "study", 0.0):
+        for other in others:
+            for job in study.reuse(other, jobs):
+                out().print(f"{job.name}: taken from {other.path}", markup=False)
+        failed = _make(config, study, jobs)
+        rows, _ = write_tables(study)
+    out().print(
+        f"{len(rows)} of {len(study.jobs)} runs are finished; their table: {folder / 'results.csv'}"
+        f"\na page about them: etairl report {folder}",
+        markup=False,
+    )
+    return 1 if failed else 0
+
+
+def _jobs(config: Config) -> tuple[str, Scale | None, list[Job]]:
+    if config.seeds is not None and config.seeds < 1:
+        raise InputError(f"at least one seed is needed, got {config.seeds}")
+    if config.name.endswith(".toml"):
+        if config.envs is not None:
+            raise InputError("--envs is for studies of the paper; name them in the file")
+        path = Path(config.name)
+        return path.stem, config.scale, read_grid(path, config.scale, config.seeds)
+    scale: Scale = config.scale or "quick"
+    seeds = config.seeds or (2 if scale == "smoke" else 3)
+    return config.name, scale, named_jobs(config.name, scale, range(seeds), config.envs)
+
+
+def _check(config: Config) -> None:
+    if config.workers is not None and config.ray is not None:
+        raise InputError("--workers is for this machine; Ray counts the cores of its cluster")
+    if config.workers is not None and config.workers < 1:
+        raise InputError(f"at least one worker is needed, got {config.workers}")
+    if not config.checkpoint_seconds >= 0.0:
+        raise InputError(f"checkpoint_seconds must be >= 0, got {config.checkpoint_seconds}")
+
+
+def _make(config: Config, study: Study, jobs: Sequence[Job]) -> list[Job]:
+    """Make what is not finished; returns what failed."""
+    todo = [job for job in jobs if not study.finished(job)]
+    if config.ray is not None:
+        ends = run_on_ray(study, todo, config.ray, config.checkpoint_seconds)
+    else:
+        workers = config.workers or cores()
+        ends = run_locally(study, todo, workers, config.checkpoint_seconds)
+    failed: list[Job] = []
+    looked, begun = time.monotonic(), time.monotonic()
+    with Meter(study.name, len(jobs)) as meter, patient_interrupt() as stop:
+        meter.say(f"{study.path}: {len(jobs) - len(todo)} of {len(jobs)} runs are finished")
+        for ended in ends:
+            if ended is not None:
+                _tell(meter, study, ended, failed)
+            if ended is not None or time.monotonic() - looked > _SECONDS_BETWEEN_LOOKS:
+                looked = time.monotonic()
+                _show(meter, study, jobs, todo, looked - begun)
+            if stop():
+                meter.say("waiting for checkpoints")
+                ends.close()
+                raise KeyboardInterrupt(f"{study.path} is kept; the same command goes on with it")
+    return failed
+
+
+def _tell(meter: Meter, study: Study, ended: Ended, failed: list[Job]) -> None:
+    if ended.code == 0:
+        meter.say(f"finished {ended.job.name}")
+        return
+    failed.append(ended.job)
+    meter.say(f"failed {ended.job.name}: {study.failure(ended.job)}")
+
+
+def _show(
+    meter: Meter, study: Study, jobs: Sequence[Job], todo: Sequence[Job], spent: float
+) -> None:
+    """The bar; the time left is by the transitions made since we began."""
+    found = [study.progress(job) for job in jobs]
+    running = [p for p in found if p.state == "running"]
+    done = sum(p.state == "finished" for p in found)
+    names = {job.name for job in todo}
+    gained = sum(p.transitions / p.total for p in found if p.name in names)
+    rest = sum(1.0 - p.transitions / p.total for p in found if p.state in ("running", "waiting"))
+    note = f"{done} done, {len(running)} running"
+    if gained > 0.05:
+        note += f", about {_span(max(rest, 0.0) * spent / gained)} left"
+    meter.update(done, note)
+
+
+def _status(config: StatusConfig) -> int:
+    study = Study(config.study)
+    found = [study.progress(job) for job in study.jobs]
+    left = _left(found, config.workers)
+    counts = {s: sum(p.state == s for p in found) for s in ("finished", "running", "failed")}
+    counts["waiting"] = len(found) - sum(counts.values())
+    if config.json:
+        runs = [
+            {"name": p.name, "state": p.state, "transitions": p.transitions, "of": p.total}
+            | {"seconds": p.seconds, "why": p.why}
+            for p in found
+        ]
+        print_json({"study": study.name, "seconds_left": left, "counts": counts, "runs": runs})
+        return 0
+    rows = [
+        (
+            p.name,
+            p.state,
+            f"{100 * min(1.0, p.transitions / p.total):.0f} %",
+            _or(p.seconds),
+            _or(p.left),
+        )
+        for p in found
+    ]
+    table(("run", "state", "", "took", "left"), rows)
+    for p in found:
+        if p.why is not None:
+            out().print(f"\nfailed {p.name}: {p.why}", markup=False, soft_wrap=True)
+    words = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    tail = "" if left is None else f"; about {_span(left)} left" if left else ""
+    out().print(f"\n{study.name}: {words}{tail}", markup=False)
+    return 0
+
+
+def _left(found: Sequence[Progress], workers: int | None) -> float | None:
+    """Seconds for what is neither finished nor failed, by what runs took so far."""
+    paces = [p.seconds / p.transitions for p in found if p.seconds and p.transitions]
+    open_ones = [p for p in found if p.state not in ("finished", "failed")]
+    if not paces or not open_ones:
+        return None if open_ones else 0.0
+    pace = sum(paces) / len(paces)
+    at_a_time = workers or max(1, sum(p.state == "running" for p in found))
+    every = [p.left if p.left is not None else pace * p.total for p in open_ones]
+    return max(sum(every) / at_a_time, max(every))
+
+
+def _or(seconds: float | None) -> str:
+    return "" if seconds is None else _span(seconds)
+
+
+def _span(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

@@ -1,0 +1,123 @@
+"""The runs of a study before they run: their names, no two the same, all able to start."""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
+from typing import Any, Literal, get_args
+
+from etairl.demos import Selection, load_demos
+from etairl.experiments.preparation import fitting_demos
+from etairl.experiments.settings import TrainConfig
+from etairl.tasks import make_task
+from etairl.types import InputError
+
+Scale = Literal["smoke", "quick", "paper"]
+SCALES = get_args(Scale)
+_LONGEST_NAME = 100
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of a study: where it stands in the comparison, and all its settings."""
+
+    arm: str
+    """what it differs in besides environment, weighting and seed"""
+    config: TrainConfig
+    lines: dict[str, str] = field(default_factory=dict, compare=False)
+    """where a setting was asked for, for instance `grid.toml, line 7`"""
+
+    @property
+    def name(self) -> str:
+        """The folder of the run; the same settings have the same name everywhere."""
+        c = self.config
+        words = "_".join((c.env, str(c.eta), self.arm, f"s{c.seed}"))
+        plain = re.sub(r"[^\w.=+-]+", "-", words)
+        if len(plain) <= _LONGEST_NAME:
+            return plain
+        short = plain[: _LONGEST_NAME - 30].rstrip("-_")
+        return f"{short}-{sha256(words.encode()).hexdigest()[:10]}_s{c.seed}"
+
+    @property
+    def cell(self) -> tuple[str, str, str]:
+        """What its seeds are averaged over: environment, arm, weighting."""
+        assert self.config.eta is not None
+        return self.config.env, self.arm, self.config.eta
+
+    def where(self, *settings: str) -> str:
+        """The first place that is known of these settings, to begin a sentence with."""
+        found = next((self.lines[s] for s in (*settings, "") if s in self.lines), None)
+        return "" if found is None else f"{found}: "
+
+
+def rescaled(config: TrainConfig, scale: Scale) -> TrainConfig:
+    """The same run with fewer episodes per cycle, and as many cycles and updates.
+
+    `paper` changes nothing. `quick` plays 10 episodes per cycle instead of 90. `smoke` ends after
+    four cycles of two episodes of at most 100 steps: it learns nothing and shows that all works.
+    """
+    girl = config.girl
+    if scale == "paper":
+        return config
+    if scale == "quick":
+        cycles = girl.transitions // (girl.episodes * config.horizon)
+        sized = replace(girl, episodes=10, transitions=cycles * 10 * config.horizon)
+        return replace(config, girl=sized)
+    horizon = min(config.horizon, 100)
+    sized = replace(girl, episodes=2, transitions=4 * 2 * horizon, remaining_cycles=3)
+    return replace(config, girl=sized, horizon=horizon, measure_every=2)
+
+
+def same_run(config: TrainConfig) -> str:
+    """Equal for settings that make the same bytes, however they are spelled."""
+    plain = asdict(config) | {"eta": str(config.future.eta)}
+    if config.algorithm == "gail":
+        plain["algorithm"] = "megan"
+    return json.dumps(plain, sort_keys=True)
+
+
+def check_distinct(jobs: Iterable[Job]) -> None:
+    """Refuse a run that is asked for twice, and two runs of one name."""
+    by_settings: dict[str, Job] = {}
+    by_name: dict[str, Job] = {}
+    for job in jobs:
+        twin = by_settings.setdefault(same_run(job.config), job)
+        if twin is not job:
+            also = twin.where("").removesuffix(": ")
+            raise InputError(
+                f"{job.where('')}the run {job.name} is asked for twice"
+                f"{f' (also {also})' if also else ''}; leave one out"
+            )
+        if by_name.setdefault(job.name, job) is not job:
+            raise InputError(f"{job.where('')}two different runs have the name {job.name}")
+
+
+def check_ready(jobs: Sequence[Job]) -> None:
+    """Refuse a study whose runs could not start: demonstrations and simulators are tried."""
+    tried: set[tuple[Any, ...]] = set()
+    for job in jobs:
+        c = job.config
+        kind = (c.env, c.demos, c.demonstrations, c.horizon, c.mode)
+        if kind in tried:
+            continue
+        tried.add(kind)
+        select = Selection(c.demonstrations, c.horizon)
+        try:
+            load_demos(c.demos, select=select)
+        except InputError as error:
+            hint = "" if job.lines else "; leave the environment out with --envs"
+            raise InputError(
+                f"{job.where('demos')}the demonstrations of {c.env}: {error}{hint}"
+            ) from None
+        try:
+            task = make_task(c.env, 1, horizon=c.horizon, mode=c.mode, seed=c.seed, threads=1)
+        except InputError as error:
+            raise InputError(f"{job.where('env', 'mode')}{error}") from None
+        try:
+            found = fitting_demos(c, task, select)
+        except InputError as error:
+            raise InputError(f"{job.where('demos')}{error}") from None
+        if len(found.trajectories) < 2:
+            where = job.where("demonstrations", "demos")
+            raise InputError(f"{where}comparing behaviours needs at least 2 demonstrations")

@@ -1,0 +1,80 @@
+"""One run of a study in a process of its own: `python -m etairl.experiments.worker STUDY NAME`.
+
+It stops after the cycle at hand, with a checkpoint, when its standard input is closed: whoever
+started it has asked for that, or is gone.
+"""
+
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from etairl.types import InputError
+
+FINISHED, FAILED, STOPPED = 0, 1, 130
+ONE_THREAD = {
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    # Several runs share a device where there is one.
+    "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+}
+"""of a process that keeps to one core; must be set before it begins"""
+
+
+def work(
+    folder: Path, name: str, checkpoint_seconds: float, stop: Callable[[], bool] = lambda: False
+) -> int:
+    """Make one run of a study, from its checkpoint if there is one; returns the exit code.
+
+    What goes wrong is written down in the study and stops no other run.
+    """
+    # Late: a process that only asks for ONE_THREAD needs no JAX.
+    from etairl.experiments.imitation import run
+    from etairl.experiments.preparation import prepare
+    from etairl.experiments.study import Study
+    from etairl.runs import RunDirectory
+
+    study = Study(folder)
+    job = study.job(name)
+    directory = RunDirectory(study.run_path(job))
+    try:
+        with study.claimed(job):
+            if directory.finished:
+                return FINISHED
+            study.forget_failure(job)
+            setting = prepare(job.config, threads=1)
+            directory.open(job.config)
+            directory.check_versions()
+            reports = run(setting, directory, checkpoint_seconds)
+            for _ in reports:
+                if stop():
+                    reports.close()  # writes a checkpoint
+                    return STOPPED
+            return FINISHED
+    except Exception as error:
+        kind = "" if isinstance(error, InputError) else type(error).__name__
+        study.fail(job, kind, str(error) or kind, traceback.format_exc())
+        return FAILED
+
+
+def main(arguments: list[str]) -> int:
+    """The process."""
+    folder, name, seconds = arguments
+    asked = threading.Event()
+
+    def listen() -> None:
+        # Not sys.stdin: its buffer may not be read while the interpreter goes down.
+        while os.read(0, 1024):
+            pass
+        asked.set()
+
+    threading.Thread(target=listen, daemon=True).start()
+    return work(Path(folder), name, float(seconds), asked.is_set)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

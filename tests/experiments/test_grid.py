@@ -1,0 +1,163 @@
+"""Grids from TOML, and the studies of the paper: what they ask for, and what is refused."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from etairl.experiments.flat import flatten, known, with_settings
+from etairl.experiments.grid import read_grid
+from etairl.experiments.jobs import SCALES, check_distinct, check_ready
+from etairl.experiments.presets import preset
+from etairl.experiments.settings import TrainConfig
+from etairl.experiments.studies import STUDIES, bare, named_jobs, regularised
+from etairl.types import InputError
+
+GRID = """\
+preset = "default"
+seeds = 2
+
+[settings]
+env = "Pendulum-v1"
+demos = "Pendulum-v1-25x200"
+horizon = 50
+gamma_rl = 0
+
+[grid]
+eta = ["dirac:0",
+       "geometric:0.9"]
+hidden = [[16, 16], [8]]
+
+[[runs]]
+eta = "poisson:5"
+patience = "none"
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "grid.toml"
+    path.write_text(text)
+    return path
+
+
+def test_a_grid_is_every_combination_and_the_further_runs(tmp_path):
+    jobs = read_grid(write(tmp_path, GRID))
+    assert len(jobs) == 2 * (2 * 2 + 1)
+    assert [job.config.seed for job in jobs] == [0] * 5 + [1] * 5
+    first, last = jobs[0], jobs[4]
+    assert first.name == "Pendulum-v1_dirac-0_hidden=16x16_s0"
+    assert (first.config.sac.hidden, first.config.sac.gamma_rl) == ((16, 16), 0.0)
+    assert (last.config.eta, last.config.patience) == ("poisson:5", None)
+    check_ready(jobs)
+
+
+def test_the_example_is_ready(tmp_path):
+    jobs = read_grid(Path(__file__).parents[2] / "examples" / "study.toml")
+    assert len(jobs) == 3 * (3 * 2 + 1)
+    check_ready(jobs)
+
+
+REFUSED = [
+    ('seeds = 2\nfoo = 1\n[grid]\neta = ["dirac:0"]', "line 2: unknown key 'foo'"),
+    ("[settings]\nhidden = [16]\ngama_rl = 0.9", "line 3: unknown setting 'gama_rl'; did you mean"),
+    ('[settings]\nhorizon = "long"', "line 2: horizon takes a whole number, got 'long'"),
+    ("[settings]\nhorizon = true", "line 2: horizon takes a whole number"),
+    ("[settings]\n\nhorizon = 0", "line 3: horizon must be at least 1"),
+    ('[grid]\nsampler = ["exact", "odd"]', "line 2: sampler takes one of two_stage, exact"),
+    ('[grid]\neta = ["dirac:0", "geometric:2"]', "line 2: .*geometric"),
+    ('[grid]\neta = "dirac:0"', "line 2: eta must be a list"),
+    ("[grid]\neta = []", "line 2: eta must be a list"),
+    ('[grid]\neta = ["dirac:0", "dirac:0"]', "line 2: eta has 'dirac:0' twice"),
+    ('[grid]\neta = ["dirac:0", "geometric:0"]', "line 1: the run .* is asked for twice"),
+    ('[grid]\neta = ["dirac:0"]\n[[runs]]\neta = "dirac:0"', "line 3: .*twice .*line 1"),
+    ("seeds = 0", "line 1: seeds is how many"),
+    ("seeds = [1, 1]", "line 1: seeds is how many"),
+    ("[settings]\nseed = 3", "line 2: give seeds"),
+    ('preset = "defualt"', "line 1: unknown preset .* did you mean default"),
+    ("[grid]\neta = [", "line 2"),
+    ("[[runs]]\npatience = 3\n[[runs]]\npatience = 0", "line 4: patience"),
+    ('[settings]\nalgorithm = "gail"\neta = "uniform"', "line 3: "),
+    ("[grid]\nhorizon = [1, 2.5]", "line 2: horizon takes a whole number, got 2.5"),
+]
+
+
+@pytest.mark.parametrize(("text", "why"), REFUSED, ids=[why[:40] for _, why in REFUSED])
+def test_what_is_wrong_is_refused_with_its_line(tmp_path, text, why):
+    with pytest.raises(InputError, match=f"grid.toml.*{why}"):
+        read_grid(write(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('[settings]\nenv = "Pendulum-v1"\ndemos = "mine.npz"', "line 3: .*no such file: mine.npz"),
+        ('[settings]\nenv = "Nonsense-v0"\ndemos = "Pendulum-v1-25x200"', "line 2: .*Nonsense"),
+        (
+            '[settings]\nenv = "Hopper-v5"\ndemos = "Pendulum-v1-25x200"\nhorizon = 50',
+            "line 3: .*3 columns",
+        ),
+    ],
+)
+def test_what_could_not_start_is_refused_with_its_line(tmp_path, text, why):
+    jobs = read_grid(write(tmp_path, text))
+    with pytest.raises(InputError, match=f"grid.toml, {why}"):
+        check_ready(jobs)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(InputError, match=r"no\.toml: cannot be read"):
+        read_grid(tmp_path / "no.toml")
+
+
+def test_flat_names_are_all_settings_once():
+    config = TrainConfig()
+    parts = ("girl", "cost", "linear", "sac")
+    nested = asdict(config)
+    count = len(nested) - len(parts) + sum(len(nested[part]) for part in parts)
+    assert len(known()) == count
+    assert with_settings(preset("near-clone"), flatten(config)) == config
+
+
+@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.parametrize("scale", SCALES)
+def test_studies_of_the_paper(name, scale):
+    jobs = named_jobs(name, scale, range(3))
+    check_distinct(jobs)
+    for job in jobs:
+        column = regularised(job.config.env).girl
+        # As many updates in every cycle, and (but for smoke) as many cycles, as the paper.
+        assert job.config.girl.solver_updates == column.solver_updates
+        assert job.config.girl.cost_updates == column.cost_updates
+        if scale != "smoke":
+            cycles = job.config.girl.transitions // (job.config.girl.episodes * job.config.horizon)
+            assert cycles == column.transitions // (column.episodes * job.config.horizon)
+
+
+def test_quick_is_222_cycles_of_ten_episodes():
+    config = named_jobs("figure1", "quick", [0])[0].config
+    assert (config.girl.episodes, config.girl.transitions) == (10, 222 * 10 * 500)
+
+
+def test_figure1_asks_for_what_the_paper_shows():
+    jobs = named_jobs("figure1", "paper", [0, 1], ["Ant-v5"])
+    etas = [job.config.eta for job in jobs if job.arm == "default" and job.config.seed == 0]
+    assert etas == [f"geometric:{k}" for k in ("0", "0.25", "0.5", "0.75", "0.9", "0.99", "1")]
+    assert [job.config.eta for job in jobs if job.arm == "bare"] == [
+        "geometric:0",
+        "geometric:1",
+    ] * 2
+    assert all(job.config.sampler == "two_stage" for job in jobs)
+
+
+def test_bare_is_the_discriminator_of_the_paper():
+    config, column = bare("Ant-v5"), preset("paper/ant")
+    assert config.cost == column.cost
+    assert config.girl.fresh_share == column.girl.fresh_share == 0.0
+    assert config.sac == regularised("Ant-v5").sac
+
+
+def test_unknown_studies_and_environments():
+    with pytest.raises(InputError, match="did you mean figure1"):
+        named_jobs("figur1", "quick", [0])
+    with pytest.raises(InputError, match="has no environment Pendulum"):
+        named_jobs("figure1", "quick", [0], ["Pendulum-v1"])

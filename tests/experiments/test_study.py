@@ -1,0 +1,195 @@
+"""A study that is killed, driver and workers, ends with the table of an unbroken one."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from etairl.cli.app import main
+from etairl.experiments.pool import environment
+from etairl.experiments.study import Study, locked
+from etairl.experiments.worker import FAILED, ONE_THREAD, work
+from etairl.types import InputError
+
+GRID = """\
+seeds = 1
+[settings]
+env = "Pendulum-v1"
+demos = "Pendulum-v1-25x200"
+demonstrations = 4
+horizon = 50
+episodes = 2
+transitions = 2000
+solver_updates = 4
+solver_batch = 16
+cost_updates = 2
+cost_batch = 16
+remaining_cycles = 6
+hidden = [8]
+hidden_d = [8]
+[grid]
+eta = ["dirac:0", "geometric:0.75"]
+"""
+TABLES = ("results.csv", "results.json", "statistics.json")
+
+
+def command(*words: str) -> list[str]:
+    return [sys.executable, "-m", "etairl", "study", *words]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("studies")
+    (path / "tiny.toml").write_text(GRID)
+    return path
+
+
+@pytest.fixture(scope="module")
+def surroundings(folder) -> dict[str, str]:
+    """Compiled once for all processes of this file."""
+    return environment() | {
+        "JAX_COMPILATION_CACHE_DIR": str(folder / "cache"),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    }
+
+
+@pytest.fixture(scope="module")
+def unbroken(folder, surroundings) -> Path:
+    words = command("tiny.toml", "-o", "unbroken", "--workers=2", "--checkpoint-seconds=1000")
+    done = subprocess.run(words, cwd=folder, env=surroundings, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder / "unbroken"
+
+
+def workers_of(study: Path) -> list[int]:
+    """Processes of this study's runs, found by what they were called with."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"etairl.experiments.worker" in words and str(study).encode() in words:
+            found.append(int(entry.name))
+    return found
+
+
+def cycles(study: Path) -> int:
+    files = study.glob("runs/*/metrics.jsonl")
+    return sum(file.read_text().count("\n") for file in files)
+
+
+def start(folder: Path, study: Path, surroundings: dict[str, str]) -> subprocess.Popen:
+    words = command("tiny.toml", "-o", str(study), "--workers=2", "--checkpoint-seconds=0")
+    with (folder / "driver.log").open("ab") as log:
+        return subprocess.Popen(words, cwd=folder, env=surroundings, stdout=log, stderr=log)
+
+
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="processes are found in /proc")
+def test_killed_driver_and_workers(folder, unbroken, surroundings):
+    study, begun = folder / "killed", time.monotonic()
+    kills = 0
+    driver = start(folder, study, surroundings)
+    while kills < 2:
+        before = cycles(study)
+        while cycles(study) < before + 3 and driver.poll() is None:
+            time.sleep(0.01)
+            assert time.monotonic() - begun < 300, (folder / "driver.log").read_text()
+        if driver.poll() is not None:
+            break
+        driver.send_signal(signal.SIGKILL)
+        driver.wait()
+        if kills == 0:  # the second time they notice by themselves that the driver is gone
+            for process in workers_of(study):
+                os.kill(process, signal.SIGKILL)
+        kills += 1
+        driver = start(folder, study, surroundings)
+    assert driver.wait() == 0, (folder / "driver.log").read_text()
+    assert kills == 2
+    for name in TABLES:
+        assert (study / name).read_bytes() == (unbroken / name).read_bytes(), name
+    for run in (unbroken / "runs").iterdir():
+        for name in ("policy.safetensors", "cost.safetensors", "metrics.jsonl"):
+            assert (study / "runs" / run.name / name).read_bytes() == (run / name).read_bytes()
+
+
+def test_again_makes_nothing_anew(folder, unbroken, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    before = {p: p.stat().st_mtime_ns for p in unbroken.rglob("runs/*/*")}
+    assert main(["study", "tiny.toml", "-o", "unbroken"]) == 0
+    assert "2 of 2 runs are finished" in capsys.readouterr().out
+    assert before == {p: p.stat().st_mtime_ns for p in unbroken.rglob("runs/*/*")}
+
+
+def test_a_failed_run_says_why_and_stops_no_other(folder, unbroken, monkeypatch, capsys):
+    """One run's folder holds something else; the other is taken from the finished study."""
+    monkeypatch.chdir(folder)
+    study = folder / "spoiled"
+    blocked = study / "runs" / "Pendulum-v1_geometric-0.75_default_s0"
+    Study.open(study, "tiny", None, Study(unbroken).jobs)
+    blocked.mkdir(parents=True)
+    (blocked / "notes.txt").write_text("mine")
+    assert main(["study", "tiny.toml", "-o", "spoiled", "--reuse", "unbroken", "--workers=1"]) == 1
+    said = capsys.readouterr()
+    assert "exists and is no run" in said.err
+    assert "1 of 2 runs are finished" in said.out
+    assert main(["study", "status", "spoiled", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["counts"] == {"finished": 1, "running": 0, "failed": 1, "waiting": 0}
+    assert "exists and is no run" in found["runs"][1]["why"]
+
+
+def test_a_run_that_somebody_works_on_is_left_alone(unbroken, tmp_path):
+    study = Study.open(tmp_path / "s", "tiny", None, Study(unbroken).jobs)
+    job = study.jobs[0]
+    with study.claimed(job):
+        assert study.is_locked(job)
+        assert study.progress(job).state == "running"
+        with pytest.raises(InputError, match="another process works on"), study.claimed(job, 0.0):
+            pass
+    assert study.progress(job).state == "waiting"
+
+
+def test_a_study_runs_once_at_a_time(folder, unbroken, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    with locked(unbroken / "locks" / "study", 0.0):
+        assert main(["study", "tiny.toml", "-o", "unbroken"]) == 2
+    assert "another process works on" in capsys.readouterr().err
+
+
+def test_a_folder_with_another_study_is_refused(unbroken, tmp_path):
+    jobs = Study(unbroken).jobs
+    with pytest.raises(InputError, match="holds the study tiny"):
+        Study.open(unbroken, "other", None, jobs)
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="exists and is no study"):
+        Study.open(tmp_path, "tiny", None, jobs)
+    with pytest.raises(InputError, match="is no study"):
+        Study(tmp_path)
+
+
+def test_other_settings_under_the_same_name_are_refused(unbroken, tmp_path):
+    study = Study.open(tmp_path / "s", "tiny", None, Study(unbroken).jobs)
+    other = [replace(job, config=replace(job.config, horizon=60)) for job in study.jobs]
+    with pytest.raises(InputError, match=r"with other settings .*horizon"):
+        Study.open(study.path, "tiny", None, other)
+
+
+def test_an_error_of_our_own_is_written_down(unbroken, tmp_path):
+    job = Study(unbroken).jobs[0]
+    lost = replace(job, config=replace(job.config, demos="lost.npz"))
+    study = Study.open(tmp_path / "s", "tiny", None, [lost])
+    assert work(study.path, lost.name, 60.0) == FAILED
+    assert "no such file: lost.npz" in (study.failure(lost) or "")
+    assert study.progress(lost).state == "failed"
+
+
+def test_workers_keep_to_one_core():
+    assert ONE_THREAD.items() <= environment().items()
+    assert "JAX_COMPILATION_CACHE_DIR" in environment()
