@@ -87,6 +87,7 @@ def workers() -> list[int]:
     return found
 
 
+@pytest.mark.slow
 def test_a_killed_worker_changes_nothing(cluster, tmp_path):
     """The task is tried again by Ray, goes on from its checkpoint, and ends with the same bytes."""
     alone = begin(tmp_path, "alone")
@@ -120,6 +121,7 @@ def ray_nodes(cluster: Any) -> list[dict[str, Any]]:
         ray.shutdown()
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_is_not_tried_again_and_stops_no_other(cluster, tmp_path):
     study = begin(tmp_path, "spoiled")
     for job in study.jobs:

@@ -79,6 +79,7 @@ def test_a_meter_starts_from_what_is_done():
     assert Meter("learning", 100, 40)._bar.tasks[0].completed == 40
 
 
+@pytest.mark.slow
 def test_one_command_at_a_time(tmp_path, capsys):
     directory = stopped(TINY, tmp_path / "run", 2)
     before = (directory.path / "metrics.jsonl").read_bytes()

@@ -91,6 +91,7 @@ def start(folder: Path, study: Path, surroundings: dict[str, str]) -> subprocess
         return subprocess.Popen(words, cwd=folder, env=surroundings, stdout=log, stderr=log)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="processes are found in /proc")
 def test_killed_driver_and_workers(folder, unbroken, surroundings):
     study, begun = folder / "killed", time.monotonic()

@@ -58,6 +58,7 @@ def test_going_is_found_where_discounting_stays(eta):
     assert discounted > best + 0.25
 
 
+@pytest.mark.slow
 def test_the_best_stationary_policy_may_be_random():
     """GS(0.75, 0, 1): stay with probability 2/3, at 1.4375; gamma-optimal is to go, at 1.5.
 
@@ -98,6 +99,7 @@ def test_insulating_at_once_is_optimal_among_all_plans(rng):
     assert 0.4 / (1.0 - GAMMA) < 1.0
 
 
+@pytest.mark.slow
 def test_a_continuous_policy_pays_early():
     """Entropy 0.01 of a squashed normal leaves actions up to some 0.05 from the bound.
 
