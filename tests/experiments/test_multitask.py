@@ -154,6 +154,7 @@ def test_demonstrations_that_do_not_fit(tmp_path):
             prepare(replace(TINY, demos=str(path), demonstrations=None))
 
 
+@pytest.mark.slow
 def test_fetch_reach_trains_and_is_judged(tmp_path):
     """A few steps: the simulator is slow."""
     tiny = replace(
