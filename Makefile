@@ -18,7 +18,7 @@ demo: $(READY)  ## the main job on what is in the box
 	@$(BIN)/etairl demo
 
 test: $(READY) screenless browser  ## all tests but the slow ones
-	@$(BIN)/pytest -m "not slow" -n auto $(PYTEST_ARGS)
+	@$(BIN)/pytest -m "not slow" -n auto --dist worksteal $(PYTEST_ARGS)
 
 slow: $(READY)  ## the slow tests
 	@$(BIN)/pytest -m slow $(PYTEST_ARGS)
