@@ -1,5 +1,6 @@
 """Runs of a study on a Ray cluster: a task each, tried again where a node or a worker is lost."""
 
+import os
 import socket
 from collections.abc import Generator, Sequence
 from pathlib import Path
@@ -36,8 +37,7 @@ def run_on_ray(
     except ConnectionError as error:
         raise _nobody(address, str(error).split(". ")[0]) from None
     # A fresh process for every run: compiled code and simulators of the last one do not stay.
-    options = {"num_cpus": 1, "max_retries": _RETRIES, "max_calls": 1}
-    task = ray.remote(**options, runtime_env={"env_vars": ONE_THREAD})(_task)
+    task = ray.remote(num_cpus=1, max_retries=_RETRIES, max_calls=1)(_task)
     folder = str(study.path.resolve())
     pending: dict[Any, Job] = {
         task.remote(folder, job.name, checkpoint_seconds): job for job in jobs
@@ -61,6 +61,9 @@ def run_on_ray(
 
 
 def _task(folder: str, name: str, checkpoint_seconds: float) -> int:
+    # Not by Ray's `runtime_env`: it cannot start a Python in a path with a space. XLA reads its
+    # flags when it is first used, which is in `work`; Ray itself sets OMP_NUM_THREADS.
+    os.environ.update(ONE_THREAD)
     return work(Path(folder), name, checkpoint_seconds)
 
 
