@@ -89,6 +89,20 @@ class FutureSampler:
         assert starts is not None
         return starts, futures
 
+    def futures(
+        self,
+        rng: np.random.Generator,
+        offsets: Int[np.ndarray, " episodes_and_one"],
+        starts: Int[np.ndarray, " n"],
+    ) -> Int[np.ndarray, " n"]:
+        r"""Draw a row of $s_{t+k}$ for each row of $s_t$, with $k \sim \eta$ in the episode."""
+        episode = np.searchsorted(offsets, starts, side="right") - 1
+        left = offsets[episode + 1] - starts
+        if (left <= _first_lag(self.eta, int(np.diff(offsets).max()))).any():
+            raise InputError(f"{self.eta} looks beyond the end of the episode from some rows")
+        lag = _law_of_lag(self.eta, int(left.max())).find(rng.random(len(starts)), left)
+        return starts + lag
+
     def __call__(self, rng: np.random.Generator, trajectories: Trajectories, n: int) -> FutureBatch:
         """Draw `n` state-action pairs."""
         rows = self.rows(rng, trajectories.offsets, n)

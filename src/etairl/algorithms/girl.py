@@ -17,7 +17,8 @@ import numpy as np
 
 from etairl.buffers import EpisodeBuffer, Episodes
 from etairl.costs.family import Cost, LogProbs, Points
-from etairl.measures import FutureSampler
+from etairl.idle import Generator
+from etairl.measures import FutureSampler, rho
 from etairl.rollouts import collect
 from etairl.solvers.policy import ActionScaling
 from etairl.solvers.sac import Batch, Pairs
@@ -99,6 +100,17 @@ class Cycle(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Invented:
+    """Futures of the expert that a generator invents (Idle), beside those that were recorded."""
+
+    generator: Generator
+    share: float
+    """of the expert's pairs"""
+    warmup: int
+    """first cycles without them"""
+
+
+@dataclass(frozen=True)
 class Girl:
     """The game: who plays it, and how large it is."""
 
@@ -107,6 +119,7 @@ class Girl:
     cost: Cost
     solver: Solver[Any]
     sampler: FutureSampler
+    invented: Invented | None = None
 
     def init(self, expert: "Expert") -> State:
         """Untrained players."""
@@ -227,11 +240,23 @@ def _draw_own(game: Girl, rng: np.random.Generator, buffer: EpisodeBuffer) -> Po
 
 
 def _draw_expert(game: Girl, rng: np.random.Generator, expert: Expert, cycle: int) -> Points:
-    config = game.config
+    config, invented = game.config, game.invented
     episodes = expert.replay(game.seed, cycle, config.episodes, config.expert_capacity)
-    shape = (config.cost_updates, config.cost_batch)
+    made = 0
+    if invented is not None and cycle >= invented.warmup:
+        made = round(invented.share * config.cost_batch)
+    shape = (config.cost_updates, config.cost_batch - made)
     steps = game.sampler.rows(rng, episodes.offsets, shape[0] * shape[1])
-    return _points(expert.buffer, episodes.rows(steps), shape)
+    points = _points(expert.buffer, episodes.rows(steps), shape)
+    if invented is None or not made:
+        return points
+    shape = (config.cost_updates, made)
+    starts = rho(game.sampler.gamma_irl).rows(rng, episodes.offsets, shape[0] * shape[1])
+    states = expert.buffer.observations[episodes.rows(starts)]
+    drawn = (part.reshape(*shape, -1) for part in invented.generator.futures(rng, states))
+    obs, act = map(jnp.asarray, drawn)
+    # What follows an invented pair is not known; costs that ask for it are refused beforehand.
+    return jax.tree.map(lambda *both: jnp.concatenate(both, axis=1), points, Points(obs, act, obs))
 
 
 def _log_probs(game: Girl, state: SolverState, own: Points, theirs: Points) -> LogProbs | None:

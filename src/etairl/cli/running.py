@@ -7,6 +7,8 @@ from typing import Any
 
 from etairl.cli.console import Meter, facts, out, patient_interrupt
 from etairl.evaluation.diagnostics import diagnose
+from etairl.evaluation.futures import Futures
+from etairl.experiments.augmentation import Watch, augmented
 from etairl.experiments.imitation import run
 from etairl.experiments.preparation import Setting, prepare, remarks
 from etairl.experiments.settings import TrainConfig
@@ -24,6 +26,7 @@ def follow(
     directory.check_versions()
     setting = prepare(config, threads)
     directory.check_shown(setting.digest)
+    setting = _with_generator(setting, directory)
     with held(directory.path):
         if directory.finished:
             raise InputError(f"{directory.path} was finished by another command just now")
@@ -32,6 +35,29 @@ def follow(
         _follow(setting, directory, checkpoint_seconds)
     summarise(directory)
     return 0
+
+
+def _with_generator(setting: Setting, directory: RunDirectory) -> Setting:
+    if setting.config.idle is None:
+        return setting
+    with Meter("learning futures", setting.config.generator.idle_steps) as meter:
+        found = augmented(setting, directory.path, watching(meter))
+        assert found.futures is not None
+        meter.say(f"futures are invented: {worth(found.futures)}")
+        return found
+
+
+def watching(meter: Meter) -> Watch:
+    """Progress of a generator of futures."""
+    return lambda p: meter.update(p.steps, f"loss of its discriminator {p.info.gan_loss:.3f}")
+
+
+def worth(quality: Futures) -> str:
+    """Of a generator, in a few words."""
+    return (
+        f"MMD² {quality.mmd2:.5f} from true ones of held-out states, {quality.ratio:.1f} times the "
+        f"floor of {quality.floor:.5f}"
+    )
 
 
 def _follow(setting: Setting, directory: RunDirectory, checkpoint_seconds: float) -> None:

@@ -20,6 +20,7 @@ from etairl.algorithms.girl import Cycle, State, girl
 from etairl.buffers import EpisodeBuffer
 from etairl.evaluation.diagnostics import collapsed, diagnose
 from etairl.evaluation.matching import MEASURES
+from etairl.experiments.augmentation import keep_generator
 from etairl.experiments.multitask import Scale, solved
 from etairl.experiments.preparation import Setting
 from etairl.experiments.settings import TrainConfig
@@ -93,6 +94,7 @@ def run(
 ) -> Generator[Report, None, None]:
     """Train from the latest checkpoint, or from the start, to the end; yields once per cycle."""
     config = setting.config
+    keep_generator(setting, directory.path)
     state, best, buffer = begin(setting)
     if directory.has_checkpoint:
         state, best = _resume(setting, directory, state, best, buffer)
@@ -313,6 +315,7 @@ def _finish(
             },
             "expert_return": None if expert is None else float(expert.mean()),
             "best": {"cycle": int(best.cycle), "mmd2_mu": float(best.score)},
+            "idle": None if setting.futures is None else asdict(setting.futures),
             "collapsed_share": collapse.share,
             "collapsed_by": collapse.by,
             "diagnostics": [asdict(d) for d in diagnose(rows)],

@@ -14,6 +14,7 @@ from etairl.costs.frozen import Frozen
 from etairl.costs.linear import LinearCost
 from etairl.demos import Demos, Selection, load_demos
 from etairl.demos.sources import located
+from etairl.evaluation.futures import Futures
 from etairl.evaluation.matching import Reference
 from etairl.experiments.settings import TrainConfig
 from etairl.regularisers import parse_regulariser
@@ -38,6 +39,8 @@ class Setting(NamedTuple):
     reference: Reference
     cost: Any
     """the first state of the cost: fresh, or learned in another run"""
+    futures: Futures | None = None
+    """what the generator of futures is worth, where there is one"""
 
     @property
     def digest(self) -> str:
@@ -72,6 +75,8 @@ def prepare(
         seed=config.seed,
         threads=threads,
     )
+    if config.idle is not None and task.spec.discrete_actions is not None:
+        raise InputError(f"--idle invents continuous actions, those of {config.env} are discrete")
     demos = fitting_demos(config, task, select)
     trajectories = demos.trajectories
     absorbing = config.mode == "absorbing"

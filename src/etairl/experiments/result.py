@@ -18,6 +18,7 @@ from etairl.costs.linear import LinearCost
 from etairl.demos import Selection
 from etairl.evaluation.explanation import FeatureGap, feature_gaps, weighted_means
 from etairl.evaluation.matching import Reference
+from etairl.experiments.augmentation import augmented
 from etairl.experiments.imitation import begin, run
 from etairl.experiments.multitask import (
     EXPERT,
@@ -218,7 +219,8 @@ def train(
     path = Path(tempfile.mkdtemp(prefix="etairl-")) / "run" if output is None else Path(output)
     _refuse_a_run(path)
     config = at_home_anywhere(config)
-    setting, directory = prepare(config), RunDirectory(path)
+    directory = RunDirectory(path)
+    setting = augmented(prepare(config), path)
     with held(path):
         _refuse_a_run(path)  # of another command, begun just now
         directory.open(config, digest=setting.digest)

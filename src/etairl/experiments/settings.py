@@ -12,14 +12,20 @@ from etairl.algorithms.registry import ALGORITHMS, Algorithm, AlgorithmName, Sol
 from etairl.costs.discriminator import DiscriminatorConfig
 from etairl.costs.linear import LinearConfig
 from etairl.eta import parse_eta
+from etairl.idle import IdleConfig
 from etairl.measures import Choice, FutureSampler, Method
 from etairl.regularisers import parse_regulariser
 from etairl.solvers.sac import SACConfig
 from etairl.types import HorizonMode, InputError
 
 Config = TypeVar("Config")
-_NEWER = ("cloning", "omega", "solver", "frozen_cost", "linear")
+_NEWER = (
+    *("cloning", "omega", "solver", "frozen_cost", "linear"),
+    *("idle", "idle_share", "idle_warmup", "idle_gate", "generator"),
+)
 """settings that runs of version 0.1 do not have; they ran with what are the defaults today"""
+
+_LATER = {"linear": LinearConfig, "generator": IdleConfig}
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,16 @@ class TrainConfig:
     cloning: float = 0.0
     """weight of behaviour cloning in the loss of the actor, beside what the critics say; 0 learns
     from the cost alone"""
+    idle: str | None = None
+    """weighting of a generator of the expert's futures, for instance geometric:0.7: it is trained
+    first, and invents a share of the expert's pairs; --eta follows it. None for recorded pairs"""
+    idle_share: float = 0.5
+    """share of the expert's pairs that it invents"""
+    idle_warmup: int = 0
+    """first cycles in which all pairs are recorded ones"""
+    idle_gate: float = 4.0
+    """refuse a generator whose futures of held-out states are so many times as far from true ones
+    as two true draws from each other (in MMD²); 0 takes any"""
     measure_every: int = 5
     """cycles between two measurements of MMD²"""
     patience: int | None = None
@@ -74,6 +90,7 @@ class TrainConfig:
     girl: GirlConfig = field(default_factory=GirlConfig)
     cost: DiscriminatorConfig = field(default_factory=DiscriminatorConfig)
     linear: LinearConfig = field(default_factory=LinearConfig)
+    generator: IdleConfig = field(default_factory=IdleConfig)
     sac: SACConfig = field(
         default_factory=lambda: SACConfig(hidden=(64, 64, 64), first_temperature=0.1)
     )
@@ -99,6 +116,7 @@ class TrainConfig:
             raise InputError("episodes must be at least 2, to compare them with demonstrations")
         if self.sac.normalise and (self.warm_start or self.anchor):
             raise InputError("a cloned actor takes plain observations: leave out --normalise")
+        self._settle_idle()
         self._settle("eta", str(parse_eta(self.eta or self.choices.eta)))
         self._settle_omega()
         assert self.eta is not None
@@ -106,6 +124,30 @@ class TrainConfig:
         self.choices.check(str(self.future.eta), omega, self.sac.temperature, self.solver)
         if self.choices.temperature is not None:
             self._settle("sac", replace(self.sac, temperature=self.choices.temperature))
+
+    def _settle_idle(self) -> None:
+        for name, value, most in (
+            ("idle_share", self.idle_share, 1.0),
+            ("idle_gate", self.idle_gate, float("inf")),
+        ):
+            if not 0.0 <= value <= most:
+                raise InputError(f"{name} must lie in [0, {most:g}], got {value}")
+        if self.idle_warmup < 0:
+            raise InputError(f"idle_warmup must be >= 0, got {self.idle_warmup}")
+        if self.idle is None:
+            return
+        self._settle("idle", str(parse_eta(self.idle)))
+        if self.eta is None:
+            self._settle("eta", self.idle)
+        if str(parse_eta(self.eta or "")) != self.idle:
+            raise InputError(
+                f"--idle {self.idle} beside --eta {self.eta}: the two sides of the cost would see "
+                "different times; leave --eta out, or give both the same weighting"
+            )
+        if self.algorithm == "airl" or self.cost.inputs == "state_next_state":
+            raise InputError("this cost looks at next states, which --idle does not invent")
+        if self.mode == "absorbing":
+            raise InputError("--idle does not know absorbing states; use another --mode")
 
     def _settle_omega(self) -> None:
         parse_regulariser(self.omega)
@@ -155,8 +197,7 @@ def config_from(found: dict[str, Any], file: Path) -> TrainConfig:
     """Settings as a file keeps them."""
     try:
         parts = {"girl": GirlConfig, "cost": DiscriminatorConfig, "sac": SACConfig}
-        if "linear" in found:
-            parts["linear"] = LinearConfig
+        parts |= {k: kind for k, kind in _LATER.items() if k in found}
         return _build(TrainConfig, found | {k: _build(kind, found[k]) for k, kind in parts.items()})
     except (TypeError, KeyError) as error:
         raise InputError(

@@ -33,6 +33,7 @@ def work(
     What goes wrong is written down in the study and stops no other run.
     """
     # Late: a process that only asks for ONE_THREAD needs no JAX.
+    from etairl.experiments.augmentation import augmented
     from etairl.experiments.imitation import run
     from etairl.experiments.preparation import prepare
     from etairl.experiments.study import Study
@@ -46,7 +47,7 @@ def work(
             if directory.finished:
                 return FINISHED
             study.forget_failure(job)
-            setting = prepare(job.config, threads=1)
+            setting = augmented(prepare(job.config, threads=1), directory.path)
             directory.open(job.config)
             directory.check_versions()
             reports = run(setting, directory, checkpoint_seconds)
