@@ -82,3 +82,20 @@ def test_nothing_to_draw_from(rng):
     for offsets in (np.array([0]), np.array([0, 3, 3])):
         with pytest.raises(InputError, match="nothing to draw from"):
             rho().rows(rng, offsets, 5)
+
+
+@pytest.mark.parametrize("spec", ["geometric:0.7", "poisson:4", "uniform", "dirac:3"])
+@pytest.mark.parametrize("method", ["two_stage", "exact"])
+def test_futures_of_given_rows_have_the_truncated_law(spec, method):
+    # 40,000 draws: shares within 4 standard errors, 4 sqrt(p(1 - p)/n) <= 0.01.
+    sampler, n = FutureSampler(parse_eta(spec), method=method), 40_000
+    starts = np.full(n, 72)  # 8 steps are left of the last episode
+    found = sampler.futures(np.random.default_rng(0), OFFSETS, starts)
+    mass = parse_eta(spec).pmf(8) if spec != "uniform" else np.ones(8)
+    shares = np.bincount(found - 72, minlength=8) / n
+    assert np.abs(shares - mass / mass.sum()).max() < 0.01
+
+
+def test_no_future_of_a_row_too_near_the_end():
+    with pytest.raises(InputError, match="beyond the end of the episode"):
+        FutureSampler(Dirac(3)).futures(np.random.default_rng(0), OFFSETS, np.array([79]))

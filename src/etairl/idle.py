@@ -24,7 +24,8 @@ from etairl.measures import FutureSampler, rho
 from etairl.networks import MLP, Activation
 from etairl.types import FutureBatch, InputError, Trajectories
 
-Rows = Float[np.ndarray, "rows dims"]
+States = Float[np.ndarray, "rows obs"]
+Pairs = Float[np.ndarray, "rows obs_and_act"]
 _ENOUGH = 20_000  # pairs to take means and spreads from
 
 
@@ -76,7 +77,7 @@ class Units(NamedTuple):
     highest: Float[Array, " act"]
 
     @staticmethod
-    def of(states: Rows, futures: Rows) -> "Units":
+    def of(states: States, futures: Pairs) -> "Units":
         """From pairs of a state and its future."""
         changes = np.array(futures, np.float64)
         changes[:, : states.shape[1]] -= states
@@ -219,7 +220,7 @@ def idle(
 
 def _draw(
     rng: np.random.Generator, t: Trajectories, sampler: FutureSampler, n: int
-) -> tuple[Rows, Rows]:
+) -> tuple[States, Pairs]:
     """States, and the pairs that followed them (lines 3 and 4)."""
     starts, ends = sampler.pairs(rng, t.offsets, n)
     futures = np.concatenate([t.observations[ends], t.actions[ends]], axis=1, dtype=np.float32)

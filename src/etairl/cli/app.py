@@ -26,6 +26,7 @@ COMMANDS = {
     "algorithms": "what can be trained: psi, Omega, eta, costs and solver of each",
     "eta": "show what a weighting does to the frames a discriminator sees",
     "demos": "demonstrations: ls, info, import, export",
+    "idle": "learn to invent futures of demonstrated states, and judge them",
     "expert": "train an expert on the true cost and record demonstrations",
     "theory": "check every claim of the paper on exact MDPs",
     "bench": "the speed table, as ratios within one run",

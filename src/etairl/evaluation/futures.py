@@ -18,7 +18,8 @@ from jaxtyping import Float
 from etairl.evaluation.kernel import Bandwidth, kernel_sums, resolve_bandwidth
 from etairl.types import InputError
 
-Rows = Float[np.ndarray, "n dims"]
+States = Float[np.ndarray, "n obs"]
+Pairs = Float[np.ndarray, "n obs_and_act"]
 _FLIPS = 1000
 
 
@@ -41,7 +42,7 @@ class Futures:
 
 
 def judge_futures(
-    rng: np.random.Generator, states: Rows, true: Rows, again: Rows, generated: Rows
+    rng: np.random.Generator, states: States, true: Pairs, again: Pairs, generated: Pairs
 ) -> Futures:
     """Generated futures beside two independent draws of true ones, all at the same states.
 
@@ -73,7 +74,7 @@ def judge_futures(
     )
 
 
-def _terms(x: Rows, y: Rows, bandwidth: Bandwidth = "paper") -> Float[np.ndarray, "n n"]:
+def _terms(x: Pairs, y: Pairs, bandwidth: Bandwidth = "paper") -> Float[np.ndarray, "n n"]:
     """$h_{ij}$, with zeros on the diagonal."""
     n = len(x)
     points = np.stack([x, y], axis=1).reshape(2 * n, -1)
@@ -87,7 +88,7 @@ def _terms(x: Rows, y: Rows, bandwidth: Bandwidth = "paper") -> Float[np.ndarray
     return h
 
 
-def _spread(states: Rows, generated: Rows, true: Rows) -> float:
+def _spread(states: States, generated: Pairs, true: Pairs) -> float:
     """Median over columns of how far futures scatter, generated over true."""
     obs = states.shape[1]
     wide, narrow = (
@@ -96,3 +97,26 @@ def _spread(states: Rows, generated: Rows, true: Rows) -> float:
     )
     moving = wide > 1e-6
     return float(np.median(narrow[moving] / wide[moving])) if moving.any() else 1.0
+
+
+@dataclass(frozen=True)
+class Along:
+    """Where futures lie along the episodes that they belong to, on average over episodes."""
+
+    near_target: float
+    """share of the samples within the tolerance of the target: 1 is the collapse that the paper
+    describes, unless true futures are there, too"""
+    coverage: float
+    """share of the steps that have a sample within the tolerance"""
+
+
+def along(
+    path: Float[np.ndarray, "steps place"],
+    samples: Float[np.ndarray, "n place"],
+    target: Float[np.ndarray, " place"],
+    tolerance: float,
+) -> Along:
+    """Samples beside one episode: how many are at its target, how much of it has some."""
+    at_target = np.linalg.norm(samples - target, axis=1) <= tolerance
+    gaps = np.linalg.norm(path[:, None] - samples[None], axis=2)
+    return Along(float(at_target.mean()), float((gaps.min(axis=1) <= tolerance).mean()))

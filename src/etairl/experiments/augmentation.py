@@ -14,11 +14,12 @@ import jax
 import numpy as np
 
 from etairl.algorithms.girl import Invented
-from etairl.evaluation.futures import Futures, judge_futures
+from etairl.evaluation.futures import Along, Futures, along, judge_futures
 from etairl.experiments.preparation import Setting
 from etairl.idle import Generator, IdleConfig, IdleState, Progress, Units, idle
 from etairl.measures import FutureSampler
 from etairl.runs import load_tree, save_tree, write_atomic
+from etairl.tasks.product import Goals
 from etairl.types import InputError, Spec, Trajectories
 
 Watch = Callable[[Progress], None]
@@ -77,6 +78,31 @@ def judge_generator(
     pairs = np.concatenate([held_out.observations, held_out.actions], axis=1, dtype=np.float64)
     generated = np.concatenate(generator.futures(rng, states), axis=1)
     return judge_futures(rng, states, pairs[ends], pairs[again], generated)
+
+
+class Paths(NamedTuple):
+    """Generated and true futures along held-out episodes."""
+
+    generated: Along
+    true: Along
+
+
+def follow_paths(
+    generator: Generator, sampler: FutureSampler, held_out: Trajectories, space: Goals, seed: int
+) -> Paths:
+    """As many futures as an episode has steps, of states that the sampler starts from."""
+    assert held_out.tasks is not None
+    rng = np.random.default_rng([seed, 8])
+    place, found = list(space.place), ([], [])
+    for i, target in enumerate(held_out.tasks):
+        episode = held_out.take(np.array([i]))
+        starts, ends = sampler.pairs(rng, episode.offsets, episode.steps)
+        made, _ = generator.futures(rng, episode.observations[starts])
+        path = episode.observations[:, place].astype(np.float64)
+        for which, samples in zip(found, (made[:, place], path[ends]), strict=True):
+            which.append(along(path, samples, target, space.tolerance))
+    means = (np.mean([(one.near_target, one.coverage) for one in which], axis=0) for which in found)
+    return Paths(*(Along(float(near), float(covered)) for near, covered in means))
 
 
 def check_quality(quality: Futures, gate: float) -> None:

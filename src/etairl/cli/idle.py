@@ -1,0 +1,153 @@
+"""`etairl idle`: train a generator of futures, and say how true they are."""
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import tyro
+
+from etairl.cli.console import Meter, facts, out, parse, print_json
+from etairl.cli.running import watching
+from etairl.demos import Demos, Selection, load_demos
+from etairl.eta import parse_eta
+from etairl.experiments.augmentation import (
+    Paths,
+    Trained,
+    check_quality,
+    follow_paths,
+    save_generator,
+    split,
+    train_generator,
+)
+from etairl.idle import IdleConfig
+from etairl.measures import FutureSampler
+from etairl.tasks import task_space
+from etairl.tasks.navigation import NAME as NAVIGATION
+from etairl.tasks.navigation import World
+from etairl.tasks.product import Goals
+from etairl.types import InputError, Trajectories
+
+FIGURE = "futures.png"
+_PANELS, _SAMPLES = 3, 3  # episodes drawn, futures for each of their steps
+
+
+@dataclass(frozen=True)
+class Config:
+    """Learn to invent the futures of demonstrated states (Idle, Algorithm 3), and judge them.
+
+    A fifth of the demonstrations is held out: MMD² compares invented futures of their states with
+    true ones, beside what two true draws differ by. A generator that is not good enough ends with
+    exit code 1.
+    """
+
+    demos: Annotated[str, tyro.conf.arg(metavar="SOURCE")]
+    """demonstrations: a name from `etairl demos ls`, a .npz file, or minari:DATASET"""
+    eta: str = "geometric:0.7"
+    """how far ahead a future lies"""
+    gamma_irl: float = 1.0
+    """discount of the time of the state; with 0 it is the first one, and with --eta uniform the
+    futures are then those of rho, the whole episode"""
+    output: Annotated[Path | None, tyro.conf.arg(aliases=["-o"], metavar="FOLDER")] = None
+    """keep the generator, its worth, and a figure of futures along episodes"""
+    select: tyro.conf.OmitArgPrefixes[Selection] = Selection()
+    gate: float = 4.0
+    """how many times as far from true futures as two true draws from each other may the invented
+    ones be; 0 takes any"""
+    seed: int = 0
+    """of weights, draws, and of who is held out"""
+    json: bool = False
+    """print JSON"""
+    idle: tyro.conf.OmitArgPrefixes[IdleConfig] = field(default_factory=IdleConfig)
+
+
+def run(arguments: list[str]) -> int:
+    """The command."""
+    config = parse(Config, arguments, "idle", pairs=True)
+    if config.output is not None and (config.output / "idle.safetensors").exists():
+        raise InputError(f"{config.output} holds a generator already; choose another folder")
+    sampler = FutureSampler(parse_eta(config.eta), config.gamma_irl)
+    demos = load_demos(config.demos, select=config.select)
+    if demos.spec.discrete_actions is not None:
+        raise InputError(f"{config.demos}: futures have continuous actions, these are discrete")
+    with Meter("learning futures", config.idle.idle_steps) as meter:
+        found = train_generator(
+            config.idle, sampler, demos.trajectories, config.seed, watching(meter)
+        )
+    _, held_out = split(demos.trajectories, config.seed)
+    space = _places(demos)
+    paths = None
+    if space is not None:
+        paths = follow_paths(found.generator, sampler, held_out, space, config.seed)
+    if config.output is not None:
+        save_generator(config.output, found)
+        if space is not None:
+            _draw(config, demos, found, sampler, held_out, space)
+    _print(config, found, paths)
+    try:
+        check_quality(found.quality, config.gate)
+    except InputError as error:
+        out().print(f"\n{error}", markup=False, soft_wrap=True)
+        return 1
+    return 0
+
+
+def _places(demos: Demos) -> Goals | None:
+    """What a place is, where demonstrations go to one."""
+    if demos.spec.environment is None or demos.trajectories.tasks is None:
+        return None
+    space = task_space(demos.spec.environment)
+    return space if isinstance(space, Goals) else None
+
+
+def _draw(
+    config: Config,
+    demos: Demos,
+    found: Trained,
+    sampler: FutureSampler,
+    held_out: Trajectories,
+    space: Goals,
+) -> None:
+    """Some held-out episodes, with invented futures along them."""
+    from etairl.figures.futures import Walk, futures_figure
+    from etairl.figures.save import save_figure
+
+    assert config.output is not None
+    assert held_out.tasks is not None
+    rng, place, walks = np.random.default_rng([config.seed, 9]), list(space.place), []
+    for i in range(min(_PANELS, len(held_out))):
+        episode = held_out.take(np.array([i]))
+        starts, _ = sampler.pairs(rng, episode.offsets, _SAMPLES * episode.steps)
+        made, _ = found.generator.futures(rng, episode.observations[starts])
+        path = episode.observations[:, place]
+        walks.append(Walk(path, held_out.tasks[i], made[:, place], f"task {i + 1}"))
+    world = World() if demos.spec.environment == NAVIGATION else None
+    save_figure(futures_figure(walks, world), config.output / FIGURE)
+
+
+def _print(config: Config, found: Trained, paths: Paths | None) -> None:
+    if config.json:
+        quality = asdict(found.quality) | {"ratio": found.quality.ratio}
+        along = None if paths is None else {k: asdict(v) for k, v in paths._asdict().items()}
+        print_json({"eta": config.eta, "gamma_irl": config.gamma_irl} | quality | {"paths": along})
+        return
+    quality = found.quality
+    rows = [
+        ("MMD²", f"{quality.mmd2:.5f} from true futures of the same held-out states"),
+        ("floor", f"{quality.floor:.5f}: 95 % of two true draws are closer"),
+        ("ratio", f"{quality.ratio:.2f}"),
+        ("spread", f"{quality.spread:.2f} of that of true futures"),
+    ]
+    if paths is not None:
+        made, true = paths
+        rows += [
+            ("at the target", _beside(made.near_target, true.near_target)),
+            ("path covered", _beside(made.coverage, true.coverage)),
+        ]
+    if config.output is not None:
+        rows.append(("kept in", str(config.output)))
+    facts(f"futures of {config.demos}, {config.eta}", rows)
+
+
+def _beside(made: float, true: float) -> str:
+    return f"{100 * made:.0f} % invented, {100 * true:.0f} % true"
