@@ -62,7 +62,7 @@ def test_places_in_space_are_in_centimetres_from_the_start(rng, tmp_path):
 def test_what_cannot_be_drawn(rng):
     with pytest.raises(InputError, match="no walks to draw"):
         futures_figure([])
-    with pytest.raises(InputError, match="places of 2 or 3 numbers can be drawn, .* have 4"):
+    with pytest.raises(InputError, match=r"places of 2 or 3 numbers can be drawn, .* have 4"):
         futures_figure([made_up(rng, 4)])
     with pytest.raises(InputError, match="places have 2, 3 numbers"):
         futures_figure([made_up(rng, 2), made_up(rng, 3)])
