@@ -10,7 +10,9 @@ from rich.console import Console
 from etairl.cli.console import out, parse, print_json, table
 from etairl.evaluation.explanation import FeatureGap
 from etairl.evaluation.matching import Distance
+from etairl.experiments.cost_maps import check_mapped, cost_maps
 from etairl.experiments.result import Result, Verdict
+from etairl.experiments.settings import read_config
 from etairl.types import InputError
 
 
@@ -30,6 +32,9 @@ class Config:
     """leave behaviour cloning out"""
     json: bool = False
     """print JSON"""
+    map: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """of a run of etairl/Navigation-v0: draw its learned cost as heat maps, one for each of five
+    targets, into this file (.png, .svg or .pdf)"""
 
 
 def run(arguments: list[str]) -> int:
@@ -37,7 +42,11 @@ def run(arguments: list[str]) -> int:
     config = parse(Config, arguments, "evaluate")
     if config.episodes < 2:
         raise InputError(f"episodes must be at least 2, got {config.episodes}")
+    if config.map is not None:
+        check_map(config.run, config.map)
     result = Result(config.run, config.policy)
+    if config.map is not None:
+        draw_map(result, config.map)
     with Console(stderr=True).status("loading") as status:
         verdicts = result.evaluate(
             config.episodes, config.seed, not config.no_cloning, status.update
@@ -48,7 +57,26 @@ def run(arguments: list[str]) -> int:
     print_verdicts(verdicts, result)
     print_tasks(verdicts)
     print_features(verdicts)
+    if config.map is not None:
+        out().print(f"\nlearned cost of five targets → {config.map}", markup=False)
     return 0
+
+
+def check_map(run: Path, file: Path) -> None:
+    """Before anything slow: is the run one of navigation, and the file a figure?"""
+    from etairl.figures.save import check_name
+
+    check_mapped(read_config(run))
+    check_name(file)
+
+
+def draw_map(result: Result, file: Path) -> None:
+    """The learned cost from above."""
+    from etairl.figures.cost_maps import cost_maps_figure
+    from etairl.figures.save import save_figure
+
+    maps = cost_maps(result)
+    save_figure(cost_maps_figure(maps.targets, maps.costs, maps.title), file)
 
 
 def print_verdicts(verdicts: list[Verdict], result: Result) -> None:

@@ -10,10 +10,15 @@ from etairl.types import InputError
 SUFFIXES = (".png", ".svg", ".pdf")
 
 
-def save_figure(figure: Figure, path: Path) -> None:
-    """Save as the kind of file its name says."""
+def check_name(path: Path) -> None:
+    """Refuse a name that does not say which kind of file it is."""
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(f"{path}: a figure's name ends in {', '.join(SUFFIXES)}")
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Save as the kind of file its name says."""
+    check_name(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     FigureCanvasAgg(figure)
     # Same figure, same bytes: no date inside.
