@@ -1,4 +1,4 @@
-r"""Idle (Algorithm 3): a generator of futures, $G(\cdot \mid s) \approx P^\eta_E(\cdot \mid s)$.
+r"""Idle (Algorithm 5): a generator of futures, $G(\cdot \mid s) \approx P^\eta_E(\cdot \mid s)$.
 
 $$\max_D\min_G\; \mathbb{E}[\log D(s_+, a_+ \mid s)] + \mathbb{E}[\log(1 - D(G(s) \mid s))]$$
 
@@ -190,7 +190,7 @@ def idle(
     sampler: FutureSampler,
     rounds: int = 20,
 ) -> Iterator[Progress]:
-    """Algorithm 3; yields after every round of updates.
+    """Algorithm 5; yields after every round of updates.
 
     Args:
         config: of the networks and their training.

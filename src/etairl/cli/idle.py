@@ -34,7 +34,7 @@ _PANELS, _SAMPLES = 3, 3  # episodes drawn, futures for each of their steps
 
 @dataclass(frozen=True)
 class Config:
-    """Learn to invent the futures of demonstrated states (Idle, Algorithm 3), and judge them.
+    """Learn to invent the futures of demonstrated states (Idle, Algorithm 5), and judge them.
 
     A fifth of the demonstrations is held out: MMD² compares invented futures of their states with
     true ones, beside what two true draws differ by. A generator that is not good enough ends with

@@ -21,7 +21,7 @@ COLUMNS = {
     "etairl/Navigation-v0": "paper/navigation",
 }
 """the column of the paper's table of each environment"""
-_GAIL, _UNIFORM = "geometric:0", "geometric:1"
+_GAIL, _NEAR, _UNIFORM = "geometric:0", "geometric:0.7", "geometric:1"
 _REGULARISERS: dict[str, dict[str, object]] = {
     "no-penalty": {"gradient_penalty": 0.0},
     "spectral-norm": {"gradient_penalty": 0.0, "spectral_norm": True},
@@ -89,8 +89,11 @@ def _figure3(env: str) -> Arms:
     return arms
 
 
-def _short_episodes(env: str) -> Arms:
-    return _weighted(regularised(env), "default", [_GAIL, "geometric:0.7", _UNIFORM])
+def _many_tasks(env: str) -> Arms:
+    # Every demonstration is a task of its own: all of them.
+    start = replace(regularised(env), demonstrations=None)
+    invented = with_settings(start, {"idle": _NEAR, "eta": _NEAR})
+    return [*_weighted(start, "default", [_GAIL, _NEAR, _UNIFORM]), ("idle", invented)]
 
 
 def _ablation(env: str) -> Arms:
@@ -120,8 +123,8 @@ STUDIES = {
     "figure1": Named("geometric weightings, kappa from 0 to 1", _CONTROL, _figure1),
     "figure2": Named("Poisson weightings", _CONTROL, _figure2),
     "figure3": Named("discounts of GAIL beside MEGAN", _CONTROL, _figure3),
-    "fetch": Named("reaching with an arm, short episodes", ("FetchReach-v4",), _short_episodes),
-    "navigation": Named("around the lakes", ("etairl/Navigation-v0",), _short_episodes),
+    "fetch": Named("reaching with an arm, short episodes", ("FetchReach-v4",), _many_tasks),
+    "navigation": Named("around the lakes", ("etairl/Navigation-v0",), _many_tasks),
     "ablation": Named(
         "regularisers, samplers, early ends", ("HalfCheetah-v5", "Hopper-v5"), _ablation
     ),
