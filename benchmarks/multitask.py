@@ -45,6 +45,11 @@ ALGORITHMS = {
     "megan": ["--eta=geometric:0.7"],
     "megan-idle": ["--idle=geometric:0.7"],
 }
+SINGLE = {
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
 SEEDS = {"navigation": (0, 1, 2), "fetchreach": (0,)}
 ENVIRONMENTS = {"navigation": "etairl/Navigation-v0", "fetchreach": "FetchReach-v4"}
 LABELS = {"gail": "GAIL", "megan": "MEGAN", "megan-idle": "MEGAN + Idle"}
@@ -65,6 +70,11 @@ last state solves the task. `cost`: 0 is the expert, 1 a random policy. Means ov
 the 95 % t-interval where there are at least two. Behaviour cloning, planner and chance are played
 beside every learner, with its seeds."""
 
+SHOWN = {
+    "curves.png": "Normalised cost of the episodes of training: mean and range over seeds",
+    "cost.png": "Normalised cost in both settings: bars are means, dots are seeds",
+    "success.png": "Tasks solved in both settings: bars are means, dots are seeds",
+}
 Job = tuple[str, str, str, int]
 """environment, settings, algorithm, seed"""
 Row = dict[str, Any]
@@ -99,16 +109,6 @@ def command(job: Job, folder: Path) -> list[str]:
     return [str(ETAIRL), "train", "-o", str(output), *words, f"--seed={job[3]}", "--threads=1"]
 
 
-def surroundings() -> dict[str, str]:
-    """One thread for everything."""
-    flags = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-    return os.environ | {
-        "XLA_FLAGS": flags,
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-    }
-
-
 def run_all(workers: int, folder: Path, only: list[str]) -> bool:
     """Everything that is missing, or what of it was asked for; did all of it succeed?"""
     waiting = [
@@ -125,7 +125,7 @@ def run_all(workers: int, folder: Path, only: list[str]) -> bool:
             job = waiting.pop(0)
             with (folder / f"{name(job)}.log").open("a") as log:
                 running[job] = subprocess.Popen(
-                    command(job, folder), stdout=log, stderr=log, env=surroundings()
+                    command(job, folder), stdout=log, stderr=log, env=os.environ | SINGLE
                 )
             print("started", name(job), flush=True)
         time.sleep(1)
@@ -143,7 +143,9 @@ def keep(job: Job, folder: Path) -> bool:
     """The numbers of a finished run, as one small file."""
     output = folder / name(job)
     words = [str(ETAIRL), "evaluate", str(output), "--json", f"--episodes={EPISODES}"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, env=surroundings())
+    done = subprocess.run(
+        words, capture_output=True, text=True, check=False, env=os.environ | SINGLE
+    )
     if done.returncode != 0:
         print(done.stderr.strip(), flush=True)
         return False
@@ -241,35 +243,40 @@ def table() -> None:
     """A line per environment, settings and policy."""
     columns = "environment | settings | policy | seeds | solved, learned | cost | solved, all tasks"
     lines = [f"| {columns} | cost |", "|" + "---|" * 8]
-    commands = []
     for task, settings in itertools.product(SEEDS, SETTINGS):
         for algorithm in ALGORITHMS:
-            rows = results(task, settings, algorithm)
-            if not rows:
-                continue
-            lines.append(line(task, settings, LABELS[algorithm], verdicts(rows, "learner")))
-            words = " ".join(options(task, settings, algorithm))
-            commands.append(f"# {settings}, {LABELS[algorithm]}\netairl train -o RUN {words}")
+            found = verdicts(results(task, settings, algorithm), "learner")
+            lines += [line(task, settings, LABELS[algorithm], found)] if found else []
         for who in BESIDE:
             found = verdicts(beside(task, settings), who)
             lines += [line(task, settings, who, found)] if found else []
     text = "\n".join(lines)
-    how = "\n".join([*commands, f"etairl evaluate RUN --json --episodes {EPISODES}"])
+    files = [
+        f"\n![{words}]({file})\n" for file, words in SHOWN.items() if (RESULTS / file).exists()
+    ]
     RESULTS.mkdir(parents=True, exist_ok=True)
-    said = f"Each line is made, with `--seed 0` and so on, by\n\n```\n{how}\n```"
-    (RESULTS / "README.md").write_text(f"{HEADER}\n\n{text}\n\n{said}\n{shown()}")
+    (RESULTS / "README.md").write_text(f"{HEADER}\n\n{text}\n\n{commands()}\n{''.join(files)}")
     print(text)
 
 
-def shown() -> str:
-    """The figures that are there."""
-    words = {
-        "curves.png": "Normalised cost of the episodes of training: mean and range over seeds",
-        "cost.png": "Normalised cost in both settings: bars are means, dots are seeds",
-        "success.png": "Tasks solved in both settings: bars are means, dots are seeds",
-    }
-    there = [f"\n![{said}]({file})\n" for file, said in words.items() if (RESULTS / file).exists()]
-    return "".join(there)
+def commands() -> str:
+    """What makes a line of the table."""
+    spelt = [
+        (f"{settings}, {task}", words)
+        for settings, by_task in SETTINGS.items()
+        for task, words in by_task.items()
+    ]
+    spelt += [(LABELS[algorithm], words) for algorithm, words in ALGORITHMS.items()]
+    return "\n".join(
+        [
+            "A run is made, for seeds 0, 1 and so on, by",
+            "\n```",
+            "etairl train -o RUN SETTINGS ALGORITHM --seed SEED --threads 1",
+            f"etairl evaluate RUN --json --episodes {EPISODES}",
+            "```\n\nwith\n",
+            *(f"- {who}: `{' '.join(words)}`" for who, words in spelt),
+        ]
+    )
 
 
 def figures() -> None:
@@ -298,8 +305,8 @@ def figures() -> None:
     if not curves:
         sys.exit("there are no results yet")
     save_figure(curves_figure(curves), RESULTS / "curves.png")
-    save_figure(bars_figure(costs, "normalised cost", levels=True), RESULTS / "cost.png")
-    save_figure(bars_figure(solved, "share of tasks solved"), RESULTS / "success.png")
+    save_figure(bars_figure(costs, "cost"), RESULTS / "cost.png")
+    save_figure(bars_figure(solved, "success"), RESULTS / "success.png")
 
 
 def main() -> None:
@@ -316,12 +323,10 @@ def main() -> None:
     commands.add_parser("figures")
     given = parser.parse_args()
     if given.command == "run":
-        unknown = [n for n in given.only if not any(name(job).startswith(n) for job in jobs())]
+        known = [name(job) for job in jobs()]
+        unknown = [n for n in given.only if not any(k.startswith(n) for k in known)]
         if unknown:
-            parser.error(
-                f"no run begins with {', '.join(unknown)}; there are, for instance, "
-                f"{', '.join(name(job) for job in jobs()[:3])}"
-            )
+            parser.error(f"no run begins with {unknown[0]}; a name is, for instance, {known[0]}")
         sys.exit(0 if run_all(given.workers, given.runs, given.only) else 1)
     elif given.command == "table":
         table()

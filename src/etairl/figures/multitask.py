@@ -1,14 +1,14 @@
 """Many tasks: how runs learned, and how algorithms compare (the paper's Figure 4)."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-Curve = Float[np.ndarray, "points 2"]
+Curve = Float[np.ndarray, "_ 2"]
 """transitions, and the normalised cost there"""
 _INKS = ("#b8322a", "#1b6ca8", "#2a8c5a", "#8a5fb0", "#c98a1b")
 _SETTINGS = ("#1b6ca8", "#e0a030")
@@ -41,15 +41,13 @@ def curves_figure(panels: Mapping[str, Mapping[str, Sequence[Curve]]]) -> Figure
 
 def bars_figure(
     panels: Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]],
-    label: str,
-    levels: bool = False,
+    what: Literal["cost", "success"],
 ) -> Figure:
     """Algorithms side by side in two settings: bars are means, dots are seeds.
 
     Args:
         panels: by title, then by algorithm, then by setting: a value for each seed.
-        label: of the values.
-        levels: draw lines at 0, the expert, and at 1, a random policy.
+        what: the values are normalised costs, or shares of tasks solved.
     """
     most = max(len(algorithms) for algorithms in panels.values())
     figure, every = _grid(len(panels), (1.4 + 1.1 * most, 3.2))
@@ -69,9 +67,11 @@ def bars_figure(
             for x, values in drawn.items():
                 axes.plot([x] * len(values), values, ".", color="0.15", markersize=5)
         axes.set_xticks(range(len(algorithms)), list(algorithms), fontsize=8)
-        if levels:
+        if what == "cost":
             _levels(axes)
-        axes.set_ylabel(label)
+            axes.set_ylabel("normalised cost")
+        else:
+            axes.set(ylabel="share of tasks solved", ylim=(0.0, 1.04))
         axes.set_title(title, fontsize=10)
     _legend(figure, every)
     return figure
