@@ -51,7 +51,7 @@ def in_the_environment(position, target):
 def test_values_are_those_of_the_cost_in_the_environment(result):
     maps = cost_maps(result, cells=20)
     assert maps.costs.shape == (5, 20, 20)
-    # Cells of side 1: the middle of row 13, column 16 is 16.5 - 10 to the right, 3.5 up.
+    # Cells of side 1: the middle of row 12, column 18 is 18.5 - 10 to the right, 2.5 up.
     for number, target in enumerate(TARGETS.values()):
         for row, column, place in (
             (0, 0, (-9.5, -9.5)),
@@ -69,7 +69,9 @@ def test_values_are_those_of_the_cost_in_the_environment(result):
     assert maps.title == "MEGAN, η = geometric:0.7, learned cost at rest"
 
 
-@pytest.mark.parametrize("inputs", ["state", "state_next_state"])
+@pytest.mark.parametrize(
+    "inputs", ["state", pytest.param("state_next_state", marks=pytest.mark.slow)]
+)
 def test_other_inputs(tmp_path, inputs):
     config = replace(TINY, algorithm="gail", eta=None, cost=replace(TINY.cost, inputs=inputs))
     other = etairl.train(config, tmp_path / "run")

@@ -24,8 +24,9 @@ class Config:
     """the run directory; it must not exist yet"""
     preset: str = "default"
     """where the settings below start from: default (begins with nothing), near-clone
-    (stays near a clone of the expert), or a column of the paper's table: paper/hopper,
-    paper/halfcheetah, paper/ant, paper/fetchreach, paper/navigation"""
+    (stays near a clone of the expert), navigation and fetchreach (solve most of many tasks), or
+    a column of the paper's table: paper/hopper, paper/halfcheetah, paper/ant, paper/fetchreach,
+    paper/navigation"""
     cost: Annotated[Path | None, tyro.conf.arg(metavar="RUN")] = None
     """a finished run: train a fresh policy on its learned cost, which stays as it is, and report
     the true return. All settings below start from those of RUN, not from a preset"""

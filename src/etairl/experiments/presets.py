@@ -1,5 +1,6 @@
 """Named settings: the paper's table, and what we found to work."""
 
+from dataclasses import replace
 from difflib import get_close_matches
 
 from etairl.algorithms.girl import GirlConfig
@@ -91,6 +92,42 @@ PRESETS: dict[str, TrainConfig] = {
         d_batch=128,
         transitions=500_000,
     ),
+}
+
+
+def _many_tasks(column: str, **girl: int) -> TrainConfig:
+    """What solves most tasks: larger networks, short discounts, and a little cloning."""
+    start = PRESETS[column]
+    return replace(
+        start,
+        eta="geometric:0.7",
+        sampler="exact",
+        cloning=1.0,
+        girl=replace(
+            start.girl,
+            solver_updates=500,
+            solver_batch=256,
+            cost_updates=100,
+            cost_batch=256,
+            cost_every=1,
+            fresh_share=0.5,
+            **girl,
+        ),
+        cost=DiscriminatorConfig(hidden_d=(128, 128), gradient_penalty=0.1),
+        sac=SACConfig(
+            hidden=(128, 128),
+            normalise=True,
+            gamma_rl=0.95,
+            actor_lr=1e-3,
+            critic_lr=1e-3,
+            first_temperature=0.1,
+        ),
+    )
+
+
+PRESETS |= {
+    "navigation": _many_tasks("paper/navigation"),
+    "fetchreach": _many_tasks("paper/fetchreach", episodes=20, transitions=200_000),
 }
 
 

@@ -88,7 +88,8 @@ def _draw_deep(axes: Axes3D, walk: Walk) -> None:
     half = 0.5 * max(float((high - low).max()), 1e-6)
     for name, middle in zip("xyz", 0.5 * (low + high), strict=True):
         axes.set(**{f"{name}lim": (middle - half, middle + half)})  # one centimetre is as long
-    axes.set_box_aspect((1.0, 1.0, 1.0), zoom=0.88)  # labels stay inside of the panel
+    # Labels stay inside of the panel; its types know whole numbers only.
+    axes.set_box_aspect((1.0, 1.0, 1.0), zoom=0.88)  # pyright: ignore[reportArgumentType]
     axes.locator_params(nbins=5)
     axes.tick_params(labelsize=8, pad=0)
 
