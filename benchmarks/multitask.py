@@ -70,6 +70,11 @@ SHOWN = {
     "curves.png": "Normalised cost of the episodes of training: mean and range over seeds",
     "cost.png": "Normalised cost in both settings: bars are means, dots are seeds",
     "success.png": "Tasks solved in both settings: bars are means, dots are seeds",
+    "cost-gail.png": "The state-only cost that GAIL learned: `etairl train -o RUN --preset "
+    "navigation --inputs state --algorithm gail`, then `etairl evaluate RUN --map cost-gail.png`",
+    "cost-megan.png": "The state-only cost that MEGAN + Idle learned: `etairl train -o RUN "
+    "--preset navigation --inputs state --idle geometric:0.7`, then `etairl evaluate RUN --map "
+    "cost-megan.png`",
 }
 Job = tuple[str, str, str, int]
 """environment, settings, algorithm, seed"""
@@ -248,7 +253,9 @@ def table() -> None:
             lines += [line(task, settings, who, found)] if found else []
     text = "\n".join(lines)
     files = [
-        f"\n![{words}]({file})\n" for file, words in SHOWN.items() if (RESULTS / file).exists()
+        f"\n![]({file})\n\n*{words}.*\n"
+        for file, words in SHOWN.items()
+        if (RESULTS / file).exists()
     ]
     RESULTS.mkdir(parents=True, exist_ok=True)
     (RESULTS / "README.md").write_text(f"{HEADER}\n\n{text}\n\n{commands()}\n{''.join(files)}")

@@ -54,7 +54,7 @@ def test_the_table_and_the_figures(script):
         script.figures()
     write(script, ("navigation", "paper", "megan", 0), 0.5, 0.30)
     write(script, ("navigation", "paper", "megan", 1), 0.7, 0.34)
-    write(script, ("fetchreach", "reach", "gail", 0), 0.9, 0.1)
+    write(script, ("fetchreach", "tuned", "gail", 0), 0.9, 0.1)
     script.figures()
     script.table()
     text = (script.RESULTS / "README.md").read_text()
@@ -64,8 +64,8 @@ def test_the_table_and_the_figures(script):
         "| etairl/Navigation-v0 | paper | MEGAN | 2 | 60 ± 127 % | 0.320 ± 0.254 | "
         "30 ± 64 % | 0.640 ± 0.508 |",
         "| etairl/Navigation-v0 | paper | random | 2 | 0 ± 0 % | 1.000 ± 0.000 |  |  |",
-        "| FetchReach-v4 | reach | GAIL | 1 | 90 % | 0.100 | 45 % | 0.200 |",
-        "| FetchReach-v4 | reach | random | 1 | 0 % | 1.000 |  |  |",
+        "| FetchReach-v4 | tuned | GAIL | 1 | 90 % | 0.100 | 45 % | 0.200 |",
+        "| FetchReach-v4 | tuned | random | 1 | 0 % | 1.000 |  |  |",
     ]
     for file in ("curves.png", "cost.png", "success.png"):
         assert f"]({file})" in text

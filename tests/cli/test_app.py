@@ -192,9 +192,10 @@ def test_ls_explains_what_is_unusable(file):
     assert "unusable: broken.npz: not a readable .npz file" in done.stdout
 
 
-def test_demo_trains_shows_a_table_and_can_be_asked_again(tmp_path):
+@pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_demo_trains_shows_a_table_and_can_be_asked_again(tmp_path, times):
     small = ("--transitions", 10_000, "--episodes", 2)
-    for _ in range(2):
+    for _ in range(times):
         done = etairl("demo", "-o", tmp_path / "demo", *small)
         assert done.returncode == 0, done.stderr
         assert "behaviour cloning" in done.stdout

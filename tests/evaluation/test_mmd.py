@@ -111,6 +111,7 @@ def test_p_values_are_uniform_under_equal_laws():
     assert 0.4 < np.mean(p) < 0.6
 
 
+@pytest.mark.slow
 def test_p_values_keep_their_level_with_unequal_sizes():
     """2,500 against 500 points, which are binned: 40 tests at 20 %, 8 +- 2.5 rejections."""
     p = []

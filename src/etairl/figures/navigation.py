@@ -40,4 +40,5 @@ def draw_map(axes: Axes, world: World) -> None:
     axes.set_facecolor(LAND)
     for x, y, radius in world.lakes:
         axes.add_patch(Circle((x, y), radius, color=LAKE, linewidth=0))
-    axes.set(xlim=(-side, side), ylim=(-side, side), aspect="equal")
+    ticks = [-side, -side / 2, 0.0, side / 2, side]
+    axes.set(xlim=(-side, side), ylim=(-side, side), xticks=ticks, yticks=ticks, aspect="equal")
