@@ -9,21 +9,26 @@ one small JSON file under results/multitask, and what is there is not run again;
 stopped goes on. NAME is the name of a run, such as navigation-paper-megan-idle-0, or its beginning.
 """
 
-import argparse
 import itertools
-import json
-import os
-import subprocess
 import sys
-import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from runner import (
+    PROJECT,
+    Row,
+    arguments,
+    chosen,
+    estimate,
+    numbers,
+    read,
+    read_lines,
+    run_missing,
+    verdicts,
+    write,
+)
 
-PROJECT = Path(__file__).resolve().parent.parent
 RESULTS = PROJECT / "results" / "multitask"
-ETAIRL = Path(sys.executable).with_name("etairl")
 
 PAPER = {
     "navigation": ["--preset=paper/navigation"],
@@ -41,11 +46,6 @@ ALGORITHMS = {
     "megan": ["--eta=geometric:0.7"],
     "megan-idle": ["--idle=geometric:0.7"],
 }
-SINGLE = {
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-}
 SEEDS = {"navigation": (0, 1, 2), "fetchreach": (0,)}
 ENVIRONMENTS = {"navigation": "etairl/Navigation-v0", "fetchreach": "FetchReach-v4"}
 LABELS = {"gail": "GAIL", "megan": "MEGAN", "megan-idle": "MEGAN + Idle"}
@@ -54,8 +54,6 @@ BESIDE = ("behaviour cloning", "expert, planned", "random")
 EPISODES = 100
 POINTS = 150
 """of a curve in a result, at most"""
-LARGEST = 60_000
-"""bytes of a result"""
 CURVE = ("transitions", "success", "normalised_cost", "return")
 HEADER = f"""# Many tasks
 
@@ -78,7 +76,6 @@ SHOWN = {
 }
 Job = tuple[str, str, str, int]
 """environment, settings, algorithm, seed"""
-Row = dict[str, Any]
 
 
 def jobs() -> list[Job]:
@@ -96,83 +93,19 @@ def name(job: Job) -> str:
     return "-".join(map(str, job))
 
 
-def options(task: str, settings: str, algorithm: str) -> list[str]:
-    """Of `etairl train`, but for output and seed."""
-    return [*SETTINGS[settings][task], *ALGORITHMS[algorithm]]
-
-
-def command(job: Job, folder: Path) -> list[str]:
-    """What trains a run, or goes on with it."""
-    output = folder / name(job)
-    if (output / "config.json").is_file():
-        return [str(ETAIRL), "resume", str(output), "--threads=1"]
-    words = options(*job[:3])
-    return [str(ETAIRL), "train", "-o", str(output), *words, f"--seed={job[3]}", "--threads=1"]
-
-
-def run_all(workers: int, folder: Path, only: list[str]) -> bool:
-    """Everything that is missing, or what of it was asked for; did all of it succeed?"""
-    waiting = [
-        job
+def options() -> dict[str, list[str]]:
+    """Of `etairl train`, by name of the run."""
+    return {
+        name(job): [*SETTINGS[job[1]][job[0]], *ALGORITHMS[job[2]], f"--seed={job[3]}"]
         for job in jobs()
-        if not (RESULTS / f"{name(job)}.json").exists()
-        and (not only or name(job).startswith(tuple(only)))
-    ]
-    running: dict[Job, subprocess.Popen] = {}
-    good = True
-    folder.mkdir(parents=True, exist_ok=True)
-    while waiting or running:
-        while waiting and len(running) < workers:
-            job = waiting.pop(0)
-            with (folder / f"{name(job)}.log").open("a") as log:
-                running[job] = subprocess.Popen(
-                    command(job, folder), stdout=log, stderr=log, env=os.environ | SINGLE
-                )
-            print("started", name(job), flush=True)
-        time.sleep(1)
-        for job, process in list(running.items()):
-            if process.poll() is None:
-                continue
-            del running[job]
-            done = process.returncode == 0 and keep(job, folder)
-            good = good and done
-            print("finished" if done else "FAILED", name(job), flush=True)
-    return good
-
-
-def keep(job: Job, folder: Path) -> bool:
-    """The numbers of a finished run, as one small file."""
-    output = folder / name(job)
-    words = [str(ETAIRL), "evaluate", str(output), "--json", f"--episodes={EPISODES}"]
-    done = subprocess.run(
-        words, capture_output=True, text=True, check=False, env=os.environ | SINGLE
-    )
-    if done.returncode != 0:
-        print(done.stderr.strip(), flush=True)
-        return False
-    task, settings, algorithm, seed = job
-    row = {
-        "task": task,
-        "settings": settings,
-        "algorithm": algorithm,
-        "seed": seed,
-        "result": json.loads((output / "result.json").read_text()),
-        "verdicts": json.loads(done.stdout),
-        "config": json.loads((output / "config.json").read_text()),
-        "versions": json.loads((output / "versions.json").read_text()),
-        "seconds": round(sum(line["seconds"] for line in read_lines(output / "timing.jsonl"))),
-        "curve": thin(read_lines(output / "metrics.jsonl")),
     }
-    text = json.dumps(row, indent=1) + "\n"
-    assert len(text) < LARGEST, f"the result of {name(job)} has {len(text)} bytes"
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    (RESULTS / f"{name(job)}.json").write_text(text)
-    return True
 
 
-def read_lines(path: Path) -> list[Row]:
-    """A file of JSON lines."""
-    return [json.loads(line) for line in path.read_text().splitlines()]
+def keep(name: str, output: Path) -> None:
+    """The numbers of a finished run, as one small file."""
+    row = {"name": name} | numbers(output, EPISODES)
+    row["curve"] = thin(read_lines(output / "metrics.jsonl"))
+    write(RESULTS / f"{name}.json", row)
 
 
 def thin(rows: list[Row]) -> dict[str, list[float]]:
@@ -188,13 +121,7 @@ def thin(rows: list[Row]) -> dict[str, list[float]]:
 
 def results(task: str, settings: str, algorithm: str) -> list[Row]:
     """What is there, by seed."""
-    paths = [RESULTS / f"{name((task, settings, algorithm, seed))}.json" for seed in SEEDS[task]]
-    return [json.loads(path.read_text()) for path in paths if path.exists()]
-
-
-def verdicts(rows: list[Row], who: str) -> list[Row]:
-    """Of one policy, in every run that has it."""
-    return [verdict for row in rows for verdict in row["verdicts"] if verdict["name"] == who]
+    return read(RESULTS, [name((task, settings, algorithm, seed)) for seed in SEEDS[task]])
 
 
 def beside(task: str, settings: str) -> list[Row]:
@@ -202,7 +129,7 @@ def beside(task: str, settings: str) -> list[Row]:
     by_seed: dict[int, Row] = {}
     for algorithm in ALGORITHMS:
         for row in results(task, settings, algorithm):
-            by_seed.setdefault(row["seed"], row)
+            by_seed.setdefault(row["config"]["seed"], row)
     return [by_seed[seed] for seed in sorted(by_seed)]
 
 
@@ -218,25 +145,17 @@ def figures_of(found: list[Row]) -> dict[str, list[float]]:
     return {key: [x for x in values if x is not None] for key, values in columns.items()}
 
 
-def estimate(values: list[float], percent: bool) -> str:
-    """The mean, with half of its 95 % t-interval where there are two seeds."""
-    from scipy import stats
-
-    if not values:
-        return ""
-    x = np.array(values) * (100 if percent else 1)
-    digits = 0 if percent else 3
-    spread = ""
-    if len(x) > 1:
-        half = stats.t.ppf(0.975, len(x) - 1) * x.std(ddof=1) / len(x) ** 0.5
-        spread = f" ± {half:.{digits}f}"
-    return f"{x.mean() + 0.0:.{digits}f}{spread}{' %' if percent else ''}"
+def percent(values: list[float]) -> str:
+    """As `estimate`, of shares."""
+    return f"{estimate([100 * x for x in values], 0)} %" if values else ""
 
 
 def line(task: str, settings: str, who: str, found: list[Row]) -> str:
     """Of the table."""
-    numbers = figures_of(found)
-    cells = [estimate(values, key.startswith("solved")) for key, values in numbers.items()]
+    cells = [
+        percent(values) if key.startswith("solved") else estimate(values, 3)
+        for key, values in figures_of(found).items()
+    ]
     return f"| {' | '.join([ENVIRONMENTS[task], settings, who, str(len(found)), *cells])} |"
 
 
@@ -314,27 +233,12 @@ def figures() -> None:
 
 def main() -> None:
     """Read the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    commands = parser.add_subparsers(dest="command", required=True)
-    run = commands.add_parser("run")
-    run.add_argument("--workers", type=int, default=2)
-    run.add_argument("--runs", type=Path, default=PROJECT / "runs" / "multitask")
-    run.add_argument("--only", nargs="+", default=[], metavar="NAME")
-    commands.add_parser("table")
-    commands.add_parser("figures")
-    given = parser.parse_args()
-    if given.command == "run":
-        known = [name(job) for job in jobs()]
-        unknown = [n for n in given.only if not any(k.startswith(n) for k in known)]
-        if unknown:
-            parser.error(f"no run begins with {unknown[0]}; a name is, for instance, {known[0]}")
-        sys.exit(0 if run_all(given.workers, given.runs, given.only) else 1)
-    elif given.command == "table":
-        table()
-    else:
-        figures()
+    given = arguments(__doc__, "multitask", "table", "figures")
+    if given.command != "run":
+        table() if given.command == "table" else figures()
+        return
+    runs = chosen(options(), given.only)
+    sys.exit(0 if run_missing(runs, RESULTS, given.runs, given.workers, keep) else 1)
 
 
 if __name__ == "__main__":
