@@ -9,12 +9,14 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from etairl.cli.app import main
+from etairl.demos import load_demos, save_demos
 from etairl.experiments.pool import environment
 from etairl.experiments.study import Study, locked
-from etairl.experiments.worker import FAILED, ONE_THREAD, work
+from etairl.experiments.worker import FAILED, ONE_THREAD, STOPPED, work
 from etairl.types import InputError
 
 GRID = """\
@@ -189,6 +191,19 @@ def test_an_error_of_our_own_is_written_down(unbroken, tmp_path):
     assert work(study.path, lost.name, 60.0) == FAILED
     assert "no such file: lost.npz" in (study.failure(lost) or "")
     assert study.progress(lost).state == "failed"
+
+
+def test_a_run_does_not_go_on_with_other_demonstrations(unbroken, tmp_path):
+    shown = load_demos("Pendulum-v1-25x200")
+    save_demos(shown, tmp_path / "demos.npz")
+    job = Study(unbroken).jobs[0]
+    own = replace(job, config=replace(job.config, demos=str(tmp_path / "demos.npz")))
+    study = Study.open(tmp_path / "s", "tiny", None, [own])
+    assert work(study.path, own.name, 0.0, stop=lambda: True) == STOPPED
+    others = replace(shown, trajectories=shown.trajectories.take(np.arange(5, 25)))
+    save_demos(others, tmp_path / "demos.npz", overwrite=True)
+    assert work(study.path, own.name, 0.0) == FAILED
+    assert "not those that" in (study.failure(own) or "")
 
 
 def test_workers_keep_to_one_core():

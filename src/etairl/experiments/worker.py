@@ -47,9 +47,11 @@ def work(
             if directory.finished:
                 return FINISHED
             study.forget_failure(job)
-            setting = augmented(prepare(job.config, threads=1), directory.path)
-            directory.open(job.config)
             directory.check_versions()
+            setting = prepare(job.config, threads=1)
+            directory.check_shown(setting.digest)
+            setting = augmented(setting, directory.path)
+            directory.open(job.config, digest=setting.digest)
             reports = run(setting, directory, checkpoint_seconds)
             for _ in reports:
                 if stop():
