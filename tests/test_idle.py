@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from etairl.eta import Dirac
+from etairl.eta import Dirac, Geometric
 from etairl.idle import Generator, IdleConfig, IdleState, Units, generator_loss, idle
-from etairl.measures import FutureSampler, rho
+from etairl.measures import FutureSampler
 from etairl.networks import MLP
 from etairl.types import InputError, Sampler, Trajectories
 
@@ -89,8 +89,8 @@ def test_it_is_a_sampler_like_those_of_recorded_futures(one_step):
     drawn = one_step(np.random.default_rng(5), t, 100)
     assert drawn.observations.shape == (100, 3)
     assert drawn.actions.shape == (100, 1)
-    # The rows are those of the states: the same draw of rho.
-    again = rho(1.0).rows(np.random.default_rng(5), t.offsets, 100)
+    # The rows are those of the states, drawn as they are for recorded futures.
+    again, _ = FutureSampler(Dirac(1)).pairs(np.random.default_rng(5), t.offsets, 100)
     assert np.array_equal(drawn.rows, again)
     assert np.array_equal(drawn.observations[:, 2], t.observations[drawn.rows, 2])
 
@@ -132,7 +132,42 @@ def test_the_running_mean_is_what_is_used():
     for mean, new, old in zip(
         made.network.weights, after.network.weights, first.weights, strict=True
     ):
-        assert np.allclose(mean, 0.75 * old + 0.25 * new, atol=1e-6)
+        # After one update the decay is 2/11, below 0.75: the first weights are soon forgotten.
+        assert np.allclose(mean, 2 / 11 * old + 9 / 11 * new, atol=1e-6)
+
+
+def test_the_penalty_holds_the_discriminator_back():
+    """With a huge penalty its gradient is nothing and its loss stays at 2 log 2."""
+    flat = replace(SMALL, idle_steps=200, idle_penalty=1e4, lr_idle=1e-3)
+    free, held = (
+        float(list(idle(config, 0, walks(), FutureSampler(Dirac(1)), rounds=2))[-1].info.gan_loss)
+        for config in (replace(flat, idle_penalty=0.0), flat)
+    )
+    assert held == pytest.approx(2 * np.log(2), abs=0.01)
+    assert free < held - 0.02
+
+
+def test_states_are_drawn_as_those_of_recorded_futures():
+    """For both ways of drawing: times of invented pairs' states against the exact law of t."""
+    t, n = walks(), 40_000
+    for method in ("two_stage", "exact"):
+        sampler = FutureSampler(Geometric(0.9), method=method)
+        made = trained(FEW, sampler)
+        times = made.starts(np.random.default_rng(0), t.offsets, n) % 40
+        left = 1.0 - 0.9 ** (40 - np.arange(40))  # eta([0, T - t))
+        law = np.ones(40) if method == "two_stage" else left
+        shares = np.bincount(times, minlength=40) / n
+        # 4 standard errors of a share of 1/40.
+        assert np.abs(shares - law / law.sum()).max() < 4 * np.sqrt(1 / 40 / n)
+
+
+def test_what_cannot_be_is_mended():
+    made = trained(FEW)
+    moved = replace(made, mend=lambda obs, act: (obs + 1.0, 0.0 * act))
+    states = walks().observations[:7]
+    plain, changed = (g.futures(np.random.default_rng(0), states) for g in (made, moved))
+    assert np.allclose(changed[0], plain[0] + 1.0)
+    assert not changed[1].any()
 
 
 def test_units_go_there_and_back():

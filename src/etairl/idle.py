@@ -8,7 +8,7 @@ label of MEGAN's discriminator), and $G$ maximises $\log D(G(s) \mid s)$, which 
 Given the state, the generator's output is a change: what an episode keeps is copied.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, cast
@@ -17,15 +17,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from etairl.costs.losses import gan_loss, gradient_penalty, logits
-from etairl.measures import FutureSampler, rho
+from etairl.measures import FutureSampler
 from etairl.networks import MLP, Activation
 from etairl.types import FutureBatch, InputError, Trajectories
 
 States = Float[np.ndarray, "rows obs"]
 Pairs = Float[np.ndarray, "rows obs_and_act"]
+Mend = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+"""takes observations and actions, and returns the nearest that there can be"""
 _ENOUGH = 20_000  # pairs to take means and spreads from
 
 
@@ -164,8 +166,10 @@ class Generator:
 
     network: MLP
     units: Units
-    gamma_irl: float = 1.0
-    """discount of the time of $s$"""
+    sampler: FutureSampler
+    """of recorded futures: says which states are drawn"""
+    mend: Mend | None = None
+    """makes possible what a network is not exact enough for"""
 
     def futures(
         self, rng: np.random.Generator, states: Float[np.ndarray, "n obs"]
@@ -174,11 +178,18 @@ class Generator:
         inputs, obs = self.network.weights[0].shape[0], states.shape[1]
         noise = rng.standard_normal((len(states), inputs - obs), dtype=np.float32)
         drawn = _generate(self.network, self.units, jnp.asarray(states, jnp.float32), noise)
-        return np.asarray(drawn[:, :obs]), np.asarray(drawn[:, obs:])
+        found = np.asarray(drawn[:, :obs]), np.asarray(drawn[:, obs:])
+        return found if self.mend is None else self.mend(*found)
+
+    def starts(
+        self, rng: np.random.Generator, offsets: Int[np.ndarray, " episodes_and_one"], n: int
+    ) -> Int[np.ndarray, " {n}"]:
+        """Rows of states, as those of recorded futures are drawn."""
+        return self.sampler.pairs(rng, offsets, n)[0]
 
     def __call__(self, rng: np.random.Generator, trajectories: Trajectories, n: int) -> FutureBatch:
         """Draw `n` pairs; the rows are those of the states that they are futures of."""
-        rows = rho(self.gamma_irl).rows(rng, trajectories.offsets, n)
+        rows = self.starts(rng, trajectories.offsets, n)
         observations, actions = self.futures(rng, trajectories.observations[rows])
         return FutureBatch(observations, actions, rows)
 
@@ -189,6 +200,7 @@ def idle(
     trajectories: Trajectories,
     sampler: FutureSampler,
     rounds: int = 20,
+    mend: Mend | None = None,
 ) -> Iterator[Progress]:
     """Algorithm 5; yields after every round of updates.
 
@@ -198,6 +210,7 @@ def idle(
         trajectories: episodes of one policy.
         sampler: draws a state and its future.
         rounds: in how many parts the updates come.
+        mend: of the generator.
     """
     rng = np.random.default_rng([seed, 5])
     first = _draw(rng, trajectories, sampler, _ENOUGH)
@@ -213,9 +226,9 @@ def idle(
             for part in _draw(rng, trajectories, sampler, n)
         )
         key = jax.random.fold_in(jax.random.key(seed), number)
-        state, info = _updates(config, key, state, *map(jnp.asarray, drawn))
+        state, info = _updates(config, key, state, jnp.int32(done), *map(jnp.asarray, drawn))
         done += many
-        yield Progress(done, info, Generator(state.averaged, state.units, sampler.gamma_irl))
+        yield Progress(done, info, Generator(state.averaged, state.units, sampler, mend))
 
 
 def _draw(
@@ -237,6 +250,7 @@ def _updates(
     config: IdleConfig,
     key: PRNGKeyArray,
     state: IdleState,
+    done: Int[Array, ""],
     states: Float[Array, "updates batch obs"],
     futures: Float[Array, "updates batch obs_and_act"],
 ) -> tuple[IdleState, IdleInfo]:
@@ -248,9 +262,9 @@ def _updates(
     units = state.units
 
     def body(
-        carry: IdleState, step: tuple[Array, Array, PRNGKeyArray]
+        carry: IdleState, step: tuple[Array, Array, PRNGKeyArray, Array]
     ) -> tuple[IdleState, IdleInfo]:
-        states, futures, key = step
+        states, futures, key, done = step
         key_d, key_g, key_loss = jax.random.split(key, 3)
         s, real = units.state(states), units.future(states, futures)
         made = _output(carry.generator, units, s, _noise(key_d, config, len(s)))
@@ -262,16 +276,15 @@ def _updates(
         slopes = jax.grad(generator_loss)(carry.generator, discriminator, units, s, noise)
         change, rest_g = optimiser.update(slopes, carry.optimisers[0])
         generator = cast(MLP, optax.apply_updates(cast(Any, carry.generator), change))
+        decay = jnp.minimum(config.idle_average, (1.0 + done) / (10.0 + done))  # forgets the start
         averaged = jax.tree.map(
-            lambda old, new: config.idle_average * old + (1.0 - config.idle_average) * new,
-            carry.averaged,
-            generator,
+            lambda old, new: decay * old + (1.0 - decay) * new, carry.averaged, generator
         )
         said = IdleInfo(info.gan_loss, info.accuracy_learner, info.accuracy_expert)
         return IdleState(generator, discriminator, averaged, (rest_g, rest_d), units), said
 
-    keys = jax.random.split(key, len(states))
-    state, infos = jax.lax.scan(body, state, (states, futures, keys))
+    keys, steps = jax.random.split(key, len(states)), done + 1 + jnp.arange(len(states))
+    state, infos = jax.lax.scan(body, state, (states, futures, keys, steps))
     return state, jax.tree.map(jnp.mean, infos)
 
 

@@ -248,3 +248,22 @@ def test_a_million_steps_a_second(rng):
             task.step(actions)
         best = max(best, 60 * 4096 / (time.process_time() - begin))
     assert best >= 1e6
+
+
+def test_what_is_invented_is_moved_to_where_one_can_be():
+    world, rng = World(), np.random.default_rng(0)
+    seen = rng.normal(0.0, 8.0, (500, 8)).astype(np.float32)
+    actions = rng.normal(0.0, 1.0, (500, 2)).astype(np.float32)
+    mended, steps = world.mend(seen, actions)
+    places = mended[:, :2].astype(np.float64)
+    assert world.on_land(places, -1e-5).all()
+    assert np.allclose(mended[:, 2:6], world.distances(places), atol=1e-5)
+    assert np.array_equal(mended[:, 6:], seen[:, 6:])  # the target
+    assert (np.linalg.norm(steps, axis=1) <= 1.0 + 1e-6).all()
+    # What could be already stays, and nothing in the box moves further than to the nearest shore.
+    could = world.on_land(seen[:, :2].astype(np.float64))
+    assert np.allclose(places[could], seen[could, :2])
+    inside = (np.abs(seen[:, :2]) <= 10.0).all(axis=1)
+    moved = np.linalg.norm(places - seen[:, :2], axis=1)
+    depth = np.maximum(0.0, (world.radii - world.distances(seen[:, :2].astype(float))).max(axis=1))
+    assert np.allclose(moved[inside], depth[inside], atol=1e-5)

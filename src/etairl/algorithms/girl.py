@@ -18,7 +18,7 @@ import numpy as np
 from etairl.buffers import EpisodeBuffer, Episodes
 from etairl.costs.family import Cost, LogProbs, Points
 from etairl.idle import Generator
-from etairl.measures import FutureSampler, rho
+from etairl.measures import FutureSampler
 from etairl.rollouts import collect
 from etairl.solvers.policy import ActionScaling
 from etairl.solvers.sac import Batch, Pairs
@@ -251,7 +251,7 @@ def _draw_expert(game: Girl, rng: np.random.Generator, expert: Expert, cycle: in
     if invented is None or not made:
         return points
     shape = (config.cost_updates, made)
-    starts = rho(game.sampler.gamma_irl).rows(rng, episodes.offsets, shape[0] * shape[1])
+    starts = invented.generator.starts(rng, episodes.offsets, shape[0] * shape[1])
     states = expert.buffer.observations[episodes.rows(starts)]
     drawn = (part.reshape(*shape, -1) for part in invented.generator.futures(rng, states))
     obs, act = map(jnp.asarray, drawn)

@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 import tyro
 
-from etairl.cli.console import Meter, facts, out, parse, print_json
+from etairl.cli.console import Meter, facts, out, parse, patient_interrupt, print_json
 from etairl.cli.running import watching
 from etairl.demos import Demos, Selection, load_demos
 from etairl.eta import parse_eta
@@ -20,16 +20,17 @@ from etairl.experiments.augmentation import (
     split,
     train_generator,
 )
-from etairl.idle import IdleConfig
+from etairl.idle import Generator, IdleConfig
 from etairl.measures import FutureSampler
+from etairl.runs import holds_anything
 from etairl.tasks import task_space
 from etairl.tasks.navigation import NAME as NAVIGATION
 from etairl.tasks.navigation import World
-from etairl.tasks.product import Goals
+from etairl.tasks.product import Goals, check_tasks
 from etairl.types import InputError, Trajectories
 
 FIGURE = "futures.png"
-_PANELS, _SAMPLES = 3, 3  # episodes drawn, futures for each of their steps
+_PANELS, _SAMPLES = 3, 10  # episodes drawn, futures for each of their steps
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Config:
     output: Annotated[Path | None, tyro.conf.arg(aliases=["-o"], metavar="FOLDER")] = None
     """keep the generator, its worth, and a figure of futures along episodes"""
     select: tyro.conf.OmitArgPrefixes[Selection] = Selection()
-    gate: float = 4.0
+    idle_gate: float = 4.0
     """how many times as far from true futures as two true draws from each other may the invented
     ones be; 0 takes any"""
     seed: int = 0
@@ -60,83 +61,96 @@ class Config:
     """print JSON"""
     idle: tyro.conf.OmitArgPrefixes[IdleConfig] = field(default_factory=IdleConfig)
 
+    def __post_init__(self):
+        if self.seed < 0:
+            raise InputError(f"the seed must be >= 0, got {self.seed}")
+        if not self.idle_gate >= 0.0:
+            raise InputError(f"idle_gate must be >= 0, got {self.idle_gate}")
+
 
 def run(arguments: list[str]) -> int:
     """The command."""
     config = parse(Config, arguments, "idle", pairs=True)
-    if config.output is not None and (config.output / "idle.safetensors").exists():
-        raise InputError(f"{config.output} holds a generator already; choose another folder")
+    if config.output is not None and holds_anything(config.output):
+        raise InputError(f"{config.output} exists already; choose another folder")
     sampler = FutureSampler(parse_eta(config.eta), config.gamma_irl)
     demos = load_demos(config.demos, select=config.select)
     if demos.spec.discrete_actions is not None:
         raise InputError(f"{config.demos}: futures have continuous actions, these are discrete")
-    with Meter("learning futures", config.idle.idle_steps) as meter:
-        found = train_generator(
-            config.idle, sampler, demos.trajectories, config.seed, watching(meter)
-        )
+    space = _places(config, demos)
     _, held_out = split(demos.trajectories, config.seed)
-    space = _places(demos)
+    mend = None if space is None else space.mend
+    with Meter("learning futures", config.idle.idle_steps) as meter, patient_interrupt() as stop:
+        watch = watching(meter, stop)
+        found = train_generator(config.idle, sampler, demos.trajectories, config.seed, watch, mend)
     paths = None
     if space is not None:
-        paths = follow_paths(found.generator, sampler, held_out, space, config.seed)
+        paths = follow_paths(found.generator, held_out, space, config.seed)
     if config.output is not None:
-        save_generator(config.output, found)
+        save_generator(config.output, found, config.idle)
         if space is not None:
-            _draw(config, demos, found, sampler, held_out, space)
-    _print(config, found, paths)
+            _draw(config, demos, found.generator, held_out, space)
+    why = None
     try:
-        check_quality(found.quality, config.gate)
+        check_quality(found.quality, config.idle_gate)
     except InputError as error:
-        out().print(f"\n{error}", markup=False, soft_wrap=True)
-        return 1
-    return 0
+        why = str(error)
+    _print(config, found, paths, why)
+    return 0 if why is None else 1
 
 
-def _places(demos: Demos) -> Goals | None:
+def _places(config: Config, demos: Demos) -> Goals | None:
     """What a place is, where demonstrations go to one."""
-    if demos.spec.environment is None or demos.trajectories.tasks is None:
+    environment, tasks = demos.spec.environment, demos.trajectories.tasks
+    if environment is None or tasks is None:
         return None
-    space = task_space(demos.spec.environment)
-    return space if isinstance(space, Goals) else None
+    space = task_space(environment)
+    if not isinstance(space, Goals):
+        return None
+    try:
+        check_tasks(space, tasks, environment)
+    except InputError as error:
+        raise InputError(f"{config.demos}: {error}") from None
+    return space
 
 
 def _draw(
-    config: Config,
-    demos: Demos,
-    found: Trained,
-    sampler: FutureSampler,
-    held_out: Trajectories,
-    space: Goals,
+    config: Config, demos: Demos, generator: Generator, held_out: Trajectories, space: Goals
 ) -> None:
-    """Some held-out episodes, with invented futures along them."""
+    """The longest of the held-out episodes, with invented futures along them."""
     from etairl.figures.futures import Walk, futures_figure
     from etairl.figures.save import save_figure
 
     assert config.output is not None
     assert held_out.tasks is not None
     rng, place, walks = np.random.default_rng([config.seed, 9]), list(space.place), []
-    for i in range(min(_PANELS, len(held_out))):
+    places = held_out.observations[:, place].astype(np.float64)
+    steps = np.linalg.norm(np.diff(places, axis=0, append=places[-1:]), axis=1)
+    steps[held_out.last_rows] = 0.0
+    lengths = np.add.reduceat(steps, held_out.offsets[:-1])
+    for number, i in enumerate(np.argsort(-lengths)[:_PANELS]):
         episode = held_out.take(np.array([i]))
-        starts, _ = sampler.pairs(rng, episode.offsets, _SAMPLES * episode.steps)
-        made, _ = found.generator.futures(rng, episode.observations[starts])
+        starts = generator.starts(rng, episode.offsets, _SAMPLES * episode.steps)
+        made, _ = generator.futures(rng, episode.observations[starts])
         path = episode.observations[:, place]
-        walks.append(Walk(path, held_out.tasks[i], made[:, place], f"task {i + 1}"))
+        walks.append(Walk(path, held_out.tasks[i], made[:, place], f"task {number + 1}"))
     world = World() if demos.spec.environment == NAVIGATION else None
     save_figure(futures_figure(walks, world), config.output / FIGURE)
 
 
-def _print(config: Config, found: Trained, paths: Paths | None) -> None:
-    if config.json:
-        quality = asdict(found.quality) | {"ratio": found.quality.ratio}
-        along = None if paths is None else {k: asdict(v) for k, v in paths._asdict().items()}
-        print_json({"eta": config.eta, "gamma_irl": config.gamma_irl} | quality | {"paths": along})
-        return
+def _print(config: Config, found: Trained, paths: Paths | None, why: str | None) -> None:
     quality = found.quality
+    if config.json:
+        along = None if paths is None else {k: asdict(v) for k, v in paths._asdict().items()}
+        about = {"eta": config.eta, "gamma_irl": config.gamma_irl} | asdict(quality)
+        judged = {"ratio": quality.ratio, "paths": along, "accepted": why is None, "why": why}
+        print_json(about | judged)
+        return
     rows = [
         ("MMD²", f"{quality.mmd2:.5f} from true futures of the same held-out states"),
         ("floor", f"{quality.floor:.5f}: 95 % of two true draws are closer"),
         ("ratio", f"{quality.ratio:.2f}"),
-        ("spread", f"{quality.spread:.2f} of that of true futures"),
+        ("spread", f"{quality.spread:.2f} of that of true futures of a state"),
     ]
     if paths is not None:
         made, true = paths
@@ -147,6 +161,8 @@ def _print(config: Config, found: Trained, paths: Paths | None) -> None:
     if config.output is not None:
         rows.append(("kept in", str(config.output)))
     facts(f"futures of {config.demos}, {config.eta}", rows)
+    if why is not None:
+        out().print(f"\n{why}", markup=False, soft_wrap=True)
 
 
 def _beside(made: float, true: float) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
@@ -12,6 +13,7 @@ from etairl.experiments.augmentation import Watch, augmented
 from etairl.experiments.imitation import run
 from etairl.experiments.preparation import Setting, prepare, remarks
 from etairl.experiments.settings import TrainConfig
+from etairl.idle import Progress
 from etairl.locks import held
 from etairl.runs import RunDirectory, read_metrics
 from etairl.types import DivergedError, InputError
@@ -40,16 +42,23 @@ def follow(
 def _with_generator(setting: Setting, directory: RunDirectory) -> Setting:
     if setting.config.idle is None:
         return setting
-    with Meter("learning futures", setting.config.generator.idle_steps) as meter:
-        found = augmented(setting, directory.path, watching(meter))
+    steps = setting.config.generator.idle_steps
+    with Meter("learning futures", steps) as meter, patient_interrupt() as stop:
+        found = augmented(setting, directory.path, watching(meter, stop))
         assert found.futures is not None
         meter.say(f"futures are invented: {worth(found.futures)}")
         return found
 
 
-def watching(meter: Meter) -> Watch:
-    """Progress of a generator of futures."""
-    return lambda p: meter.update(p.steps, f"loss of its discriminator {p.info.gan_loss:.3f}")
+def watching(meter: Meter, stop: Callable[[], bool]) -> Watch:
+    """Progress of a generator of futures; Ctrl-C ends it between two rounds."""
+
+    def watch(progress: Progress) -> None:
+        meter.update(progress.steps, f"loss of its discriminator {progress.info.gan_loss:.3f}")
+        if stop():
+            raise KeyboardInterrupt("nothing was written")
+
+    return watch
 
 
 def worth(quality: Futures) -> str:

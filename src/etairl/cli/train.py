@@ -48,7 +48,7 @@ def run(arguments: list[str]) -> int:
     start = preset(name) if run is None else on_the_cost_of(Path(run))
     if _option(arguments, "eta") is None:
         start = with_its_own_eta(start, _option(arguments, "algorithm"))
-        if (idle := _option(arguments, "idle")) is not None:
+        if (idle := _option(arguments, "idle")) not in (None, "None"):
             start = replace(start, idle=idle, eta=idle)
     default = Config(output=Path(), preset=name, train=start)
     object.__setattr__(default, "output", tyro.MISSING)  # the one thing without a default
@@ -74,6 +74,7 @@ def on_the_cost_of(run: Path) -> TrainConfig:
         warm_start=False,
         anchor=False,
         cloning=0.0,
+        idle=None,
         omega=omega,
     )
 

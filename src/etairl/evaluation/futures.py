@@ -8,14 +8,18 @@ h_{ij} = k(g_i, g_j) + k(z_i, z_j) - k(g_i, z_j) - k(z_i, g_j),$$
 which is 0 on average if the two are drawn from one law given the state. Two true draws $z, z'$ at
 the same states say what chance alone makes: which of the two is called generated is arbitrary, so
 $\sum e_i e_j h_{ij}$ with random signs $e$ has the same law as $\sum h_{ij}$ (the floor).
+
+A future is seen from its state: the *change* of the observation, in units of true changes, and the
+action. In units of the observations themselves a change of a few steps would be next to nothing.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 
-from etairl.evaluation.kernel import Bandwidth, kernel_sums, resolve_bandwidth
+from etairl.evaluation.kernel import kernel_sums
 from etairl.types import InputError
 
 States = Float[np.ndarray, "n obs"]
@@ -28,75 +32,83 @@ class Futures:
     """How generated futures compare with true ones."""
 
     mmd2: float
-    """squared MMD at the same states, in units of the true pairs"""
+    """squared MMD at the same states, in units of true changes"""
     floor: float
     """95 % of two true draws are closer than this"""
     spread: float
-    """of generated futures around their state, in units of the true ones: 0 is a collapse"""
+    """mean distance of two generated futures of a state, over that of true ones: 0 is a collapse"""
     points: int
 
     @property
     def ratio(self) -> float:
         """MMD² in floors."""
+        if self.floor <= 0.0:
+            return math.inf if self.mmd2 > 0.0 else 0.0
         return max(0.0, self.mmd2) / self.floor
 
 
 def judge_futures(
-    rng: np.random.Generator, states: States, true: Pairs, again: Pairs, generated: Pairs
+    rng: np.random.Generator,
+    states: States,
+    true: tuple[Pairs, Pairs],
+    generated: tuple[Pairs, Pairs],
 ) -> Futures:
-    """Generated futures beside two independent draws of true ones, all at the same states.
+    """Two draws of generated futures beside two of true ones, all at the same states.
 
     Args:
         rng: draws the signs behind the floor.
         states: where the futures start.
-        true: a future of each.
-        again: another one, drawn independently.
-        generated: what a generator says.
+        true: two futures of each. Where both come from one recorded episode they are closer to
+            each other than two fresh ones would be, and the floor is a little low.
+        generated: what a generator says, twice.
     """
     n = len(states)
-    if n < 4 or any(part.shape != true.shape or len(part) != n for part in (again, generated)):
+    if n < 4 or any(x.shape != true[0].shape or len(x) != n for x in (*true, *generated)):
         raise InputError("futures must be as many as states, at least 4, and of one shape")
-    pairs = np.concatenate([states, true], axis=1, dtype=np.float64)
-    mean, scale = pairs.mean(axis=0), pairs.std(axis=0)
-    scale = np.where(scale > 1e-6 * np.maximum(1.0, np.abs(pairs).max(axis=0)), scale, 1.0)
-
-    def standard(futures: np.ndarray) -> np.ndarray:
-        return (np.concatenate([states, futures], axis=1, dtype=np.float64) - mean) / scale
-
-    own, other = (_terms(standard(x), standard(true)) for x in (generated, again))
+    ahead = [_change(states, x) for x in (*true, *generated)]
+    scale = np.concatenate(ahead[:2]).std(axis=0)
+    constant = scale <= 1e-6 * np.maximum(1.0, np.abs(ahead[0]).max(axis=0))
+    # What never changes is left out, unless the generator changes it.
+    kept = ~constant | (np.concatenate(ahead[2:]).std(axis=0) > 1e-6)
+    z, again, g, g_again = (x[:, kept] / np.where(constant, 1.0, scale)[kept] for x in ahead)
+    own, chance = (_terms(_standard(states), x, z) for x in (g, again))
     signs = rng.choice([-1.0, 1.0], size=(n, _FLIPS))
-    chance = np.einsum("if,if->f", signs, other @ signs) / (n * (n - 1))
+    flipped = np.einsum("if,if->f", signs, chance @ signs) / (n * (n - 1))
+    wide, narrow = (np.linalg.norm(a - b, axis=1).mean() for a, b in ((z, again), (g, g_again)))
     return Futures(
         mmd2=float(own.sum() / (n * (n - 1))),
-        floor=float(np.quantile(chance, 0.95)),
-        spread=_spread(states, generated, true),
+        floor=float(np.quantile(flipped, 0.95)),
+        spread=float(narrow / wide) if wide > 0.0 else 1.0,
         points=n,
     )
 
 
-def _terms(x: Pairs, y: Pairs, bandwidth: Bandwidth = "paper") -> Float[np.ndarray, "n n"]:
-    """$h_{ij}$, with zeros on the diagonal."""
+def _change(states: States, futures: Pairs) -> Pairs:
+    change = np.array(futures, np.float64)
+    change[:, : states.shape[1]] -= states
+    return change
+
+
+def _standard(x: States) -> Float[np.ndarray, "n kept"]:
+    x = np.asarray(x, np.float64)
+    scale = x.std(axis=0)
+    moving = scale > 1e-6 * np.maximum(1.0, np.abs(x).max(axis=0))
+    return (x - x.mean(axis=0))[:, moving] / scale[moving]
+
+
+def _terms(
+    states: Float[np.ndarray, "n kept"],
+    x: Float[np.ndarray, "n ahead"],
+    y: Float[np.ndarray, "n ahead"],
+) -> Float[np.ndarray, "n n"]:
+    """$h_{ij}$, with zeros on the diagonal; the bandwidth is the dimension, as in the paper."""
     n = len(x)
-    points = np.stack([x, y], axis=1).reshape(2 * n, -1)
-    h = kernel_sums(
-        points,
-        np.repeat(np.arange(n), 2),
-        resolve_bandwidth(points, bandwidth),
-        np.tile([1.0, -1.0], n),
-    )
+    points = np.stack([np.concatenate([states, side], axis=1) for side in (x, y)], axis=1)
+    points = points.reshape(2 * n, -1)
+    signs = np.tile([1.0, -1.0], n)
+    h = kernel_sums(points, np.repeat(np.arange(n), 2), float(points.shape[1]), signs)
     np.fill_diagonal(h, 0.0)
     return h
-
-
-def _spread(states: States, generated: Pairs, true: Pairs) -> float:
-    """Median over columns of how far futures scatter, generated over true."""
-    obs = states.shape[1]
-    wide, narrow = (
-        np.concatenate([x[:, :obs] - states, x[:, obs:]], axis=1).std(axis=0)
-        for x in (true, generated)
-    )
-    moving = wide > 1e-6
-    return float(np.median(narrow[moving] / wide[moving])) if moving.any() else 1.0
 
 
 @dataclass(frozen=True)

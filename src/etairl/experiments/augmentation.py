@@ -14,11 +14,14 @@ import jax
 import numpy as np
 
 from etairl.algorithms.girl import Invented
+from etairl.eta import Dirac, parse_eta
 from etairl.evaluation.futures import Along, Futures, along, judge_futures
 from etairl.experiments.preparation import Setting
-from etairl.idle import Generator, IdleConfig, IdleState, Progress, Units, idle
+from etairl.experiments.settings import build
+from etairl.idle import Generator, IdleConfig, IdleState, Mend, Progress, Units, idle
 from etairl.measures import FutureSampler
-from etairl.runs import load_tree, save_tree, write_atomic
+from etairl.runs import holds_anything, load_tree, save_tree, write_json
+from etairl.tasks import task_space
 from etairl.tasks.product import Goals
 from etairl.types import InputError, Spec, Trajectories
 
@@ -27,7 +30,7 @@ HELD_OUT = 0.2
 _FEWEST = 5  # episodes of which one is held out
 _POINTS = 1000  # futures of each kind that are compared
 _COLLAPSED = 0.2  # of the spread of true futures
-_WEIGHTS, _WORTH = "idle.safetensors", "idle.json"
+_WEIGHTS, _ABOUT = "idle.safetensors", "idle.json"
 
 
 class Trained(NamedTuple):
@@ -43,16 +46,22 @@ def train_generator(
     t: Trajectories,
     seed: int = 0,
     watch: Watch | None = None,
+    mend: Mend | None = None,
 ) -> Trained:
     """Learn from four fifths of the episodes; be judged on the rest."""
+    if isinstance(sampler.eta, Dirac):
+        raise InputError(
+            f"with {sampler.eta} every state has one recorded future, and a generator cannot be "
+            "judged beside another; use a weighting with several, such as geometric:0.7"
+        )
     shown, held_out = split(t, seed)
     made = None
-    for progress in idle(config, seed, shown, sampler):
+    for progress in idle(config, seed, shown, sampler, mend=mend):
         made = progress.generator
         if watch is not None:
             watch(progress)
     assert made is not None
-    return Trained(made, judge_generator(made, sampler, held_out, seed))
+    return Trained(made, judge_generator(made, held_out, seed))
 
 
 def split(t: Trajectories, seed: int) -> tuple[Trajectories, Trajectories]:
@@ -67,17 +76,20 @@ def split(t: Trajectories, seed: int) -> tuple[Trajectories, Trajectories]:
     return t.take(np.sort(order[held_out:])), t.take(np.sort(order[:held_out]))
 
 
-def judge_generator(
-    generator: Generator, sampler: FutureSampler, held_out: Trajectories, seed: int
-) -> Futures:
+def judge_generator(generator: Generator, held_out: Trajectories, seed: int) -> Futures:
     """Generated futures of held-out states beside two true draws."""
-    rng = np.random.default_rng([seed, 7])
+    rng, sampler = np.random.default_rng([seed, 7]), generator.sampler
     starts, ends = sampler.pairs(rng, held_out.offsets, _POINTS)
     again = sampler.futures(rng, held_out.offsets, starts)
     states = held_out.observations[starts]
     pairs = np.concatenate([held_out.observations, held_out.actions], axis=1, dtype=np.float64)
-    generated = np.concatenate(generator.futures(rng, states), axis=1)
-    return judge_futures(rng, states, pairs[ends], pairs[again], generated)
+    first, second = (np.concatenate(generator.futures(rng, states), axis=1) for _ in range(2))
+    return judge_futures(
+        rng,
+        states,
+        (pairs[ends], pairs[again]),
+        (first.astype(np.float64), second.astype(np.float64)),
+    )
 
 
 class Paths(NamedTuple):
@@ -87,12 +99,10 @@ class Paths(NamedTuple):
     true: Along
 
 
-def follow_paths(
-    generator: Generator, sampler: FutureSampler, held_out: Trajectories, space: Goals, seed: int
-) -> Paths:
+def follow_paths(generator: Generator, held_out: Trajectories, space: Goals, seed: int) -> Paths:
     """As many futures as an episode has steps, of states that the sampler starts from."""
     assert held_out.tasks is not None
-    rng = np.random.default_rng([seed, 8])
+    rng, sampler = np.random.default_rng([seed, 8]), generator.sampler
     place, found = list(space.place), ([], [])
     for i, target in enumerate(held_out.tasks):
         episode = held_out.take(np.array([i]))
@@ -129,35 +139,61 @@ def augmented(setting: Setting, folder: Path, watch: Watch | None = None) -> Set
     config = setting.config
     if config.idle is None:
         return setting
-    if (folder / _WEIGHTS).is_file():
-        found = load_generator(folder, config.generator, setting.task.spec, config.gamma_irl)
+    begun = (folder / "config.json").is_file()
+    if not begun and holds_anything(folder):
+        raise InputError(f"{folder} exists and is no run; choose another folder")
+    mend = mending(setting.task.spec)
+    if begun and (folder / _WEIGHTS).is_file():
+        found = load_generator(folder, mend)
     else:
         shown = setting.expert.buffer.trajectories(setting.expert.episodes)
-        found = train_generator(config.generator, config.future, shown, config.seed, watch)
+        found = train_generator(config.generator, config.future, shown, config.seed, watch, mend)
         check_quality(found.quality, config.idle_gate)
     invented = Invented(found.generator, config.idle_share, config.idle_warmup)
     game = replace(setting.game, invented=invented)
     return setting._replace(game=game, futures=found.quality)
 
 
+def mending(spec: Spec) -> Mend | None:
+    """What an environment knows of the observations that it can have; actions in [-1, 1]."""
+    space = None if spec.environment is None else task_space(spec.environment)
+    return space.mend if isinstance(space, Goals) else None
+
+
 def keep_generator(setting: Setting, folder: Path) -> None:
     """Beside a run that begins, for when it goes on."""
-    if setting.game.invented is not None and setting.futures is not None:
-        save_generator(folder, Trained(setting.game.invented.generator, setting.futures))
+    if setting.game.invented is None or setting.futures is None or (folder / _WEIGHTS).is_file():
+        return
+    found = Trained(setting.game.invented.generator, setting.futures)
+    save_generator(folder, found, setting.config.generator)
 
 
-def save_generator(folder: Path, found: Trained) -> None:
-    """Its worth as idle.json, then its weights and units as idle.safetensors."""
-    write_atomic(folder / _WORTH, (json.dumps(asdict(found.quality), indent=1) + "\n").encode())
-    save_tree(folder / _WEIGHTS, (found.generator.network, found.generator.units))
+def save_generator(folder: Path, found: Trained, config: IdleConfig) -> None:
+    """What it is and what it is worth as idle.json, then weights and units as idle.safetensors."""
+    generator, units = found.generator, found.generator.units
+    about = {
+        "eta": str(generator.sampler.eta),
+        "gamma_irl": generator.sampler.gamma_irl,
+        "sampler": generator.sampler.method,
+        "choice": generator.sampler.choice,
+        "sizes": [len(units.state_mean), len(units.lowest)],
+        "config": asdict(config),
+        "quality": asdict(found.quality),
+    }
+    write_json(folder / _ABOUT, about)
+    save_tree(folder / _WEIGHTS, (generator.network, units))
 
 
-def load_generator(folder: Path, config: IdleConfig, spec: Spec, gamma_irl: float) -> Trained:
-    """As it was saved, for the same settings."""
-    like = IdleState.start(config, jax.random.key(0), Units.blank(spec.obs_dim, spec.act_dim))
-    network, units = load_tree(folder / _WEIGHTS, (like.averaged, like.units))
+def load_generator(folder: Path, mend: Mend | None = None) -> Trained:
+    """As it was saved."""
     try:
-        quality = Futures(**json.loads((folder / _WORTH).read_text()))
-    except (OSError, ValueError, TypeError) as error:
-        raise InputError(f"{folder / _WORTH}: cannot be read ({error})") from None
-    return Trained(Generator(network, units, gamma_irl), quality)
+        about = json.loads((folder / _ABOUT).read_text())
+        config, quality = build(IdleConfig, about["config"]), build(Futures, about["quality"])
+        method, choice = about["sampler"], about["choice"]
+        sampler = FutureSampler(parse_eta(about["eta"]), about["gamma_irl"], method, choice)
+        obs, act = about["sizes"]
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise InputError(f"{folder / _ABOUT}: cannot be read ({error})") from None
+    like = IdleState.start(config, jax.random.key(0), Units.blank(obs, act))
+    network, units = load_tree(folder / _WEIGHTS, (like.averaged, like.units))
+    return Trained(Generator(network, units, sampler, mend), quality)

@@ -198,7 +198,7 @@ def config_from(found: dict[str, Any], file: Path) -> TrainConfig:
     try:
         parts = {"girl": GirlConfig, "cost": DiscriminatorConfig, "sac": SACConfig}
         parts |= {k: kind for k, kind in _LATER.items() if k in found}
-        return _build(TrainConfig, found | {k: _build(kind, found[k]) for k, kind in parts.items()})
+        return build(TrainConfig, found | {k: build(kind, found[k]) for k, kind in parts.items()})
     except (TypeError, KeyError) as error:
         raise InputError(
             f"{file} is not of this version ({error}); resume it with the version that "
@@ -208,10 +208,11 @@ def config_from(found: dict[str, Any], file: Path) -> TrainConfig:
 
 def expert_config(found: dict[str, Any]) -> ExpertConfig:
     """Settings of an expert as its run directory and its card keep them."""
-    return _build(ExpertConfig, found | {"sac": _build(SACConfig, found["sac"])})
+    return build(ExpertConfig, found | {"sac": build(SACConfig, found["sac"])})
 
 
-def _build(kind: Callable[..., Config], found: dict[str, Any]) -> Config:
+def build(kind: Callable[..., Config], found: dict[str, Any]) -> Config:
+    """A configuration from what a file keeps; unknown or missing names are refused."""
     known = {f.name for f in fields(cast(Any, kind))}
     odd = (set(found) - known) | (known - set(found) - set(_NEWER))
     if odd:

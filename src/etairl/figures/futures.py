@@ -74,7 +74,6 @@ def _draw_flat(axes: Axes, walk: Walk, world: World | None) -> None:
         axes.set_aspect("equal", adjustable="datalim")
     else:
         draw_map(axes, world)
-        axes.set_xticks(axes.get_yticks())
     _draw(axes, walk.path, walk.samples, walk.target)
 
 

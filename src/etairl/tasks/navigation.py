@@ -127,6 +127,17 @@ class World:
         """What is seen but for the target: position, and distances from the lakes' centres."""
         return np.concatenate([positions, self.distances(positions)], axis=1)
 
+    def mend(
+        self, observations: Float[np.ndarray, "n obs"], actions: Float[np.ndarray, "n 2"]
+    ) -> tuple[Float[np.ndarray, "n obs"], Float[np.ndarray, "n 2"]]:
+        """The nearest that there can be: on land, distances from there, steps of length 1."""
+        seen = np.array(observations)
+        side = self.half_side
+        positions = self._settle(np.clip(seen[:, :2].astype(np.float64), -side, side))
+        seen[:, : 2 + len(self.lakes)] = self.observe(positions)
+        lengths = np.linalg.norm(actions, axis=1, keepdims=True)
+        return seen, actions / np.maximum(1.0, lengths)
+
     def check_targets(self, targets: Float[np.ndarray, "n 2"]) -> None:
         """Refuse targets in a lake or outside of the box."""
         points = targets.astype(np.float64)
@@ -178,6 +189,7 @@ def navigation_goals(world: World) -> Goals:
         laws={"training": world.draw, "full": world.draw},
         columns=slice(0, 2 + len(world.lakes)),
         possible=world.check_targets,
+        mend=world.mend,
     )
 
 

@@ -45,6 +45,8 @@ class NavigationEnv(gymnasium.Env):
         super().reset(seed=seed)
         self.position, self.target = self.world.draw(self.np_random, 2)
         chosen = {} if options is None else options
+        if odd := set(chosen) - {"position", "target"}:
+            raise InputError(f"unknown option {min(odd)!r}; there are position and target")
         if "position" in chosen:
             self.position = _point("position", chosen["position"])
             if not self.world.on_land(self.position[None])[0]:
@@ -90,7 +92,7 @@ class NavigationEnv(gymnasium.Env):
 
 def _point(name: str, value: Any) -> np.ndarray:
     point = np.asarray(value, np.float64)
-    if point.shape != (2,):
+    if point.shape != (2,) or not np.isfinite(point).all():
         raise InputError(f"the {name} is a vector of 2 numbers, but the one given is {value}")
     return point
 

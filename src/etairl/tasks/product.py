@@ -75,6 +75,8 @@ class Goals:
     sparse: bool = False
     possible: Callable[[np.ndarray], None] | None = None
     """refuses places that cannot be"""
+    mend: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None
+    """moves observations and actions, such as invented ones, to the nearest that there can be"""
 
     @property
     def dim(self) -> int:
