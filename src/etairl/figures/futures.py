@@ -14,7 +14,7 @@ from etairl.tasks.navigation import World
 from etairl.types import InputError
 
 _COLUMNS = 3
-_PATH, _START, _TARGET, _SAMPLE = "black", "#28963c", "#c82828", "#1f4fd8"
+_PATH, _START, _TARGET, _SAMPLE = "black", "#28963c", "#c82828", "#142a8c"
 _CENTIMETRES = 100.0
 
 
