@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
@@ -83,6 +84,38 @@ def test_a_gan_cost_has_no_features(runs):
     costs = result.cost(demos.observations[:9], demos.actions[:9])  # of states alone
     other = result.cost(demos.observations[:9], -demos.actions[:9])
     assert np.array_equal(costs, other)
+
+
+@pytest.mark.parametrize("mode", ["terminating", "fixed", "absorbing"])
+def test_gaps_are_those_that_the_cost_learned_from(tmp_path, mode):
+    """With dirac:0 every step counts alike: one batch of all of them, and a step all the way."""
+    from etairl.algorithms.girl import Expert
+    from etairl.costs.family import Points
+    from etairl.demos import Demos, save_demos
+    from etairl.rollouts import UniformPolicy, collect
+    from etairl.solvers.policy import ActionScaling
+    from etairl.tasks import make_task, without_absorbing
+
+    world = make_task("Hopper-v5", 5, horizon=40, seed=9)
+    played = collect(np.random.default_rng(0), world, UniformPolicy(world), 5)
+    save_demos(Demos(played, world.spec, "random"), tmp_path / "d.npz")
+    change = {"env": "Hopper-v5", "demos": str(tmp_path / "d.npz"), "horizon": 40, "mode": mode}
+    linear = LinearConfig(features="identity", cost_rate=1.0)
+    config = replace(TINY, **change, algorithm="emma", eta="dirac:0", linear=linear)
+    small = replace(config.girl, transitions=50, solver_updates=1)
+    result = etairl.train(replace(config, girl=small), tmp_path / "run")
+    task = make_task("Hopper-v5", 6, horizon=40, mode=mode, seed=1)
+    played = collect(np.random.default_rng(1), task, UniformPolicy(task), 6)
+    sides = (Expert.of(played, ActionScaling(task.spec)), result._setting.expert)
+    own, expert = (Points(*(x[None] for x in side.points())) for side in sides)
+    cost = result._setting.game.cost
+    state, info = cost.updates(jax.random.key(0), result._cost, own, expert)
+    gaps = result.gaps(without_absorbing(played) if mode == "absorbing" else played)
+    found = {g.name: g.gap for g in gaps}
+    assert [found[name] for name in cost.names(state)] == pytest.approx(
+        np.asarray(state.weights) * float(info.gap), abs=1e-4
+    )
+    assert ("absorbing" in found) == (mode == "absorbing")
 
 
 @pytest.mark.parametrize("name", ["emma", "airl"])

@@ -15,18 +15,19 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
-from scipy.linalg import qr
+from scipy.linalg.lapack import dpstrf
 
 from etairl.costs.family import Points, View, constant, standard_units
-from etairl.types import InputError
+from etairl.types import DivergedError, InputError
 
 _MOST_ROWS = 20_000  # demonstrations from which units are taken and collinearity is seen
+_MOST_NUMBERS = 250_000_000  # features of them, 2 GB in double precision
 Columns = Float[Array, "*rows dims"]
 
 
@@ -146,7 +147,8 @@ class Own:
     path: str
 
     def draw(self, key: PRNGKeyArray, z: Array) -> tuple[Array, ...]:
-        """Nothing."""
+        """Nothing; but its module is imported, lest its arrays are made while a call is traced."""
+        self._function()
         return ()
 
     def __call__(self, arrays: tuple[Array, ...], z: Array, obs: Array, act: Array) -> Array:
@@ -239,25 +241,34 @@ class Features:
         column_mean, column_scale = standard_units(np.asarray(x))
         z = (x - column_mean) / column_scale
         arrays = self.map.draw(key, z)
-        found = np.asarray(self.map(arrays, z, some.obs, some.act), np.float64)
-        if found.shape[-1] == 0:
+        act = self.view.meant(some.obs, some.act)
+        # Traced first, as a run will do: a map that was not written for it is found out now.
+        count = jax.eval_shape(self.map, arrays, z, some.obs, act).shape[-1]
+        if count == 0:
             raise InputError("the feature map returns no features: an empty basis explains nothing")
-        names = self.map.names(self.view.names, found.shape[-1])
-        bad = ~np.isfinite(found)
-        if bad.any():
-            row, column = (int(i) for i in np.argwhere(bad)[0])
+        if count * len(z) > _MOST_NUMBERS:
             raise InputError(
-                f"feature {names[column]} is {found[row, column]} at a demonstrated pair "
-                f"({int(bad.any(axis=1).sum())} of {len(found)} pairs are not finite); mend the "
-                "feature map"
+                f"{count:,} features of {len(z):,} demonstrated pairs do not fit into memory; take "
+                "identity, fourier:N or rbf:N, or fewer demonstrations"
             )
+        found = np.asarray(self.map(arrays, z, some.obs, act), np.float64)
+        names = self.map.names(self.view.names, count)
+        if (wrong := _not_finite(names, found, "demonstrated pair")) is not None:
+            raise InputError(wrong)
         mean, scale = standard_units(found)
         return FeatureState(column_mean, column_scale, arrays, mean, scale)
 
     def __call__(self, state: FeatureState, obs: Array, act: Array, next_obs: Array) -> Columns:
         """Features of each row, standardised."""
         z = (self.view(obs, act, next_obs) - state.column_mean) / state.column_scale
-        return (self.map(state.arrays, z, obs, act) - state.mean) / state.scale
+        found = self.map(state.arrays, z, obs, self.view.meant(obs, act))
+        return (found - state.mean) / state.scale
+
+    def check(self, state: FeatureState, played: Points) -> None:
+        """Refuse features that are finite at the demonstrations but not where a learner goes."""
+        found = np.asarray(self(state, *played))
+        if (wrong := _not_finite(self.names(state), found, "pair of the learner")) is not None:
+            raise DivergedError(wrong)
 
     def names(self, state: FeatureState) -> tuple[str, ...]:
         """One per feature."""
@@ -273,14 +284,14 @@ class Features:
                 f"{_list(names, flat)} the same in all demonstrations: kept in their own unit, "
                 "they only tell when the learner leaves the constant"
             )
-        triangle, order = cast(
-            tuple[np.ndarray, np.ndarray], qr(found[:, ~flat], mode="r", pivoting=True)
-        )
-        sizes = np.abs(np.diag(triangle))
-        rank = int((sizes > 1e-5 * max(sizes.max(initial=0.0), 1e-30)).sum())
-        if rank < (~flat).sum():
+        if flat.all():
+            return said
+        gram = found[:, ~flat].T @ found[:, ~flat]
+        # Cholesky with pivots stops where nothing is left of any other feature.
+        _, order, rank, _ = dpstrf(gram, tol=1e-10 * gram.diagonal().max())
+        if rank < len(gram):
             dependent = np.zeros(len(names), bool)
-            dependent[np.flatnonzero(~flat)[np.sort(order[rank:])]] = True
+            dependent[np.flatnonzero(~flat)[np.sort(order[rank:] - 1)]] = True
             said.append(
                 f"{_list(names, dependent)} collinear with the others: gaps are right, but weights "
                 "can be traded between them"
@@ -293,6 +304,17 @@ def _spread(expert: Points) -> Points:
         np.linspace(0, len(expert.obs) - 1, min(len(expert.obs), _MOST_ROWS)).astype(int)
     )
     return Points(*(x[rows] for x in expert))
+
+
+def _not_finite(names: tuple[str, ...], found: np.ndarray, where: str) -> str | None:
+    bad = ~np.isfinite(found)
+    if not bad.any():
+        return None
+    row, column = (int(i) for i in np.argwhere(bad)[0])
+    return (
+        f"feature {names[column]} is {found[row, column]} at a {where} "
+        f"({int(bad.any(axis=1).sum())} of {len(found)} pairs are not finite); mend the feature map"
+    )
 
 
 def _list(names: tuple[str, ...], chosen: np.ndarray) -> str:
