@@ -139,7 +139,7 @@ def test_the_actor_weighs_both_critics_by_time(rng):
 
 
 def said(networks: MLP, x: np.ndarray) -> np.ndarray:
-    """What a network with one hidden layer says, or twins: [rows, outputs] or [2, rows, outputs]."""
+    """What a network with one hidden layer says, or twins, with a leading axis of 2."""
     (a, b), (c, d) = (
         [np.asarray(p, np.float64) for p in ps] for ps in (networks.weights, networks.biases)
     )
@@ -225,7 +225,7 @@ def test_an_update_with_all_that_belongs_to_it_by_hand(rng, case):
 
 
 def test_the_actor_also_clones(rng):
-    r"""Adam's first moment is a tenth of the gradient: $\lambda(\pi - e_{a_E})$ in the last bias."""
+    r"""Adam's first moment is a tenth of the gradient; $\lambda(\pi-e_{a_E})$ in the bias."""
     batch, before = batch_of(rng), {}
     for cloning in (0.0, 3.0):
         config = SACConfig(hidden=(4,), gamma_rl=GAMMA)
