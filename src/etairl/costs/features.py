@@ -264,6 +264,18 @@ class Features:
         found = self.map(state.arrays, z, obs, self.view.meant(obs, act))
         return (found - state.mean) / state.scale
 
+    def check_same(self, fresh: FeatureState, stored: FeatureState) -> None:
+        """Refuse units that the map of today does not have on the same demonstrations."""
+        for name in ("mean", "scale"):
+            new, old = (np.asarray(getattr(state, name)) for state in (fresh, stored))
+            wrong = np.abs(new - old) > 1e-3 * np.asarray(stored.scale)
+            if wrong.any():
+                raise InputError(
+                    f"{_list(self.names(stored), wrong)} not as in the run: another {name} over "
+                    "the same demonstrations. Was the feature map edited since? Bring it back, or "
+                    "start a new run"
+                )
+
     def check(self, state: FeatureState, played: Points) -> None:
         """Refuse features that are finite at the demonstrations but not where a learner goes."""
         found = np.asarray(self(state, *played))

@@ -255,6 +255,8 @@ def _resume(
 ) -> tuple[State, Best]:
     like = {"cost": state.cost, "solver": state.solver, "best": best}
     trees, values = directory.load(like)
+    if (cost := linear_in(setting.game.cost)) is not None:
+        cost.basis.check_same(setting.cost.features, trees["cost"].features)
     each = setting.config.girl.episodes
     for _, _, arrays in directory.load_segments(values["cycle"]):
         offsets = np.concatenate([[0], np.cumsum(arrays["lengths"])])

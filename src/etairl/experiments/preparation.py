@@ -118,6 +118,8 @@ def load_cost(run: Path, cost: Cost, like: Any) -> Any:
     state = load_tree(file, cost.stored(like))
     try:
         cost.check(state)
+        if isinstance(cost, LinearCost):
+            cost.basis.check_same(like.features, state.features)
     except InputError as error:
         raise InputError(f"{file}: {error}") from None
     return state
