@@ -183,6 +183,14 @@ def test_choices_that_do_not_fit(change, message, unchecked):
         replace(TINY, **{"eta": None} | change)
 
 
+def test_a_frozen_cost_goes_with_every_solver():
+    """Nothing is read against log pi any more, and of airl's cost the shaping is gone."""
+    change = {"solver": "sac-eta", "sac": SACConfig(temperature=0.1), "eta": "geometric:0.9"}
+    config = replace(TINY, algorithm="airl", frozen_cost="somewhere", **change)
+    assert config.sac.temperature == 0.1
+    assert replace(config, omega="tsallis:2", algorithm="gail").omega == "tsallis:2"
+
+
 def test_each_has_its_own_eta_and_airl_its_temperature():
     etas = {name: replace(TINY, algorithm=name, eta=None).eta for name in ALGORITHMS}
     assert etas == {

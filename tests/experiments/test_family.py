@@ -1,6 +1,8 @@
 """EMMA, WIEM and AIRL as whole runs: readable weights, frozen costs, files that do not fit."""
 
+import importlib
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,8 +16,10 @@ from etairl.algorithms.girl import GirlConfig
 from etairl.cli.app import main
 from etairl.costs.discriminator import DiscriminatorConfig
 from etairl.costs.linear import LinearConfig
+from etairl.experiments.imitation import run
+from etairl.experiments.preparation import prepare
 from etairl.experiments.settings import TrainConfig, read_config
-from etairl.runs import read_metrics
+from etairl.runs import RunDirectory, read_metrics
 from etairl.solvers.sac import SACConfig
 from etairl.types import InputError
 
@@ -139,6 +143,54 @@ def test_a_fresh_policy_on_a_frozen_cost(runs, tmp_path, name, capsys):
     pair = demos.observations[:5], demos.actions[:5]
     assert np.array_equal(again.cost(*pair), etairl.Result(runs / name).cost(*pair))
     assert (again.gaps(demos) is None) == (name == "airl")
+
+
+def test_what_bounded_divergence_does_not_bound_entropy(runs, tmp_path):
+    """Of a run with an anchor, which a fresh policy on its cost does not have."""
+    from etairl.cli.train import on_the_cost_of
+
+    etairl.Result(runs / "emma").save(tmp_path / "near")
+    file = tmp_path / "near" / "config.json"
+    found = json.loads(file.read_text())
+    found |= {"omega": "kl", "anchor": True, "warm_start": True}
+    found["sac"] |= {"temperature": 0.3, "target_entropy": -2.0}
+    found["girl"] |= {"critic_cycles": 5}
+    file.write_text(json.dumps(found))
+    fresh = on_the_cost_of(tmp_path / "near")
+    assert (fresh.omega, fresh.anchor, fresh.warm_start) == ("entropy", False, False)
+    assert (fresh.sac.temperature, fresh.sac.target_entropy) == (None, None)
+    assert fresh.girl.critic_cycles == 0
+    assert fresh.sac.hidden == TINY.sac.hidden
+
+
+def test_a_feature_map_that_was_edited_is_noticed(tmp_path, monkeypatch):
+    """By its units on the same demonstrations: when a run is loaded, and when it goes on."""
+
+    def write(factor: float) -> None:
+        text = "import jax.numpy as jnp\n\n\ndef own(obs, act):\n"
+        (tmp_path / "edited.py").write_text(
+            f"{text}    return {factor} * obs + obs[..., :1] ** 2\n"
+        )
+        sys.modules.pop("edited", None)
+        importlib.invalidate_caches()
+
+    monkeypatch.syspath_prepend(tmp_path)
+    write(1.0)
+    linear = LinearConfig(features="edited:own")
+    config = replace(TINY, algorithm="emma", linear=linear, sac=SACConfig(hidden=(4,)))
+    etairl.train(config, tmp_path / "done")
+    directory = RunDirectory(tmp_path / "half")
+    directory.open(config)
+    reports = run(prepare(config), directory, 0.0)
+    next(reports)
+    reports.close()
+    write(1.01)
+    with pytest.raises(InputError, match=r"own0, .* not as in the run: another .*edited since"):
+        etairl.Result(tmp_path / "done")
+    with pytest.raises(InputError, match="Was the feature map edited since"):
+        next(run(prepare(config), directory))
+    write(1.0)
+    assert etairl.Result(tmp_path / "done").gaps(prepare(config).demos.trajectories)
 
 
 def test_frozen_costs_that_are_not_there(tmp_path, capsys, runs):
