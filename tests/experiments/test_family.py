@@ -14,11 +14,15 @@ from safetensors.numpy import load_file, save_file
 import etairl
 from etairl.algorithms.girl import GirlConfig
 from etairl.cli.app import main
+from etairl.cli.evaluate import print_features
 from etairl.costs.discriminator import DiscriminatorConfig
 from etairl.costs.linear import LinearConfig
+from etairl.evaluation.explanation import FeatureGap
+from etairl.evaluation.matching import Distance
 from etairl.experiments.imitation import run
-from etairl.experiments.preparation import prepare
+from etairl.experiments.preparation import prepare, remarks
 from etairl.experiments.settings import TrainConfig, read_config
+from etairl.experiments.verdict import Verdict
 from etairl.runs import RunDirectory, read_metrics
 from etairl.solvers.sac import SACConfig
 from etairl.types import InputError
@@ -269,6 +273,65 @@ def test_an_anchor_can_be_let_go(monkeypatch, tmp_path):
     assert (seen[0].anchor, seen[0].omega) == (False, "entropy")
     assert main(["train", "-o", str(tmp_path / "x"), "--omega", "kl"]) == 0
     assert seen[1].anchor
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (
+            {"algorithm": "emma", "cost": DiscriminatorConfig(form="logit", gradient_penalty=10.0)},
+            "no effect on emma: --form, --gradient-penalty",
+        ),
+        (
+            {"algorithm": "megan", "linear": LinearConfig(features="fourier:8")},
+            "no effect on megan: --features",
+        ),
+        (
+            {"algorithm": "airl", "cost": DiscriminatorConfig(inputs="state")},
+            "no effect on airl: --inputs",
+        ),
+        (
+            {"algorithm": "emma", "linear": LinearConfig(both_signs=False)},
+            "no effect on emma: --both-signs",
+        ),
+        ({"algorithm": "wiem", "linear": LinearConfig(both_signs=False)}, None),
+        ({"algorithm": "emma", "cost": DiscriminatorConfig(inputs="state")}, None),
+        ({"algorithm": "emma", "env": "Hopper-v5", "demos": "Hopper-v5-25x500"}, "that dying pays"),
+        ({"algorithm": "megan", "env": "Hopper-v5", "demos": "Hopper-v5-25x500"}, None),
+        (
+            {"algorithm": "emma", "env": "Hopper-v5", "demos": "Hopper-v5-25x500", "mode": "fixed"},
+            None,
+        ),
+        (
+            {"solver": "sac-eta", "eta": "poisson:45", "gamma_irl": 0.99},
+            "25% of eta poisson:45 lie beyond the horizon of 50 steps",
+        ),
+        ({"solver": "sac-eta", "eta": "geometric:0.99", "gamma_irl": 0.99}, None),
+    ],
+)
+def test_what_is_said_before_a_run(change, sentence):
+    plain = replace(TINY, cost=DiscriminatorConfig(), linear=LinearConfig(), eta=None)
+    said = [s for s in remarks(prepare(replace(plain, **change))) if "collinear" not in s]
+    assert len(said) == (sentence is not None), said
+    assert sentence is None or sentence in said[0]
+
+
+def test_a_program_is_told_what_a_terminal_says(tmp_path):
+    said = []
+    config = replace(TINY, algorithm="wiem", eta=None, girl=replace(TINY.girl, transitions=250))
+    etairl.train(config, tmp_path / "run", say=said.append)
+    assert said == ["no effect on wiem: --hidden-d"]
+
+
+def test_the_table_of_wiem_leaves_out_what_was_never_the_worst(capsys):
+    """On a simplex the others share what the start left them; on a ball all weights were earned."""
+    weights, distance = (0.7, 0.1, 0.1, 0.1), Distance(0.0, 0.0, 0.0, None)
+    for found, shown in ((weights, 1), ((0.7, -0.4, 0.2, 0.1), 4)):
+        gaps = [FeatureGap(f"f{i}", w, 0.5, 0.1) for i, w in enumerate(found)]
+        print_features([Verdict("learner", 4, 0, 0, 9, None, *[distance] * 4, gaps)])
+        said = capsys.readouterr().out
+        assert f"{shown} of 4 features" in said
+        assert ("f3" in said) == (shown == 4)
 
 
 def test_the_list_of_algorithms(capsys):

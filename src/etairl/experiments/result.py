@@ -29,7 +29,13 @@ from etairl.experiments.multitask import (
     play_tasks,
     success_rate,
 )
-from etairl.experiments.preparation import Setting, at_home_anywhere, fitting_demos, prepare
+from etairl.experiments.preparation import (
+    Setting,
+    at_home_anywhere,
+    fitting_demos,
+    prepare,
+    remarks,
+)
 from etairl.experiments.settings import TrainConfig, read_config
 from etairl.experiments.verdict import Verdict, judge
 from etairl.locks import held
@@ -206,6 +212,7 @@ def train(
     config: TrainConfig,
     output: str | Path | None = None,
     watch: Callable[[dict[str, Any]], None] | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> Result:
     """Learn a policy and a cost from demonstrations.
 
@@ -213,6 +220,7 @@ def train(
         config: what to learn, from what, and how.
         output: the run directory; a temporary one if left out (`Result.save` keeps it).
         watch: called with the metrics of each cycle.
+        say: told what should be known before anything is learned, for instance `print`.
 
     Returns:
         The policy, the cost, and how well they match.
@@ -222,6 +230,8 @@ def train(
     config = at_home_anywhere(config)
     directory = RunDirectory(path)
     setting = augmented(prepare(config), path)
+    for sentence in remarks(setting) if say is not None else ():
+        say(sentence)
     with held(path):
         _refuse_a_run(path)  # of another command, begun just now
         directory.open(config, digest=setting.digest)
