@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from etairl.costs.family import Points, View
-from etairl.costs.features import Features, parse_features
+from etairl.costs.features import Features
+from etairl.costs.maps import parse_features
 from etairl.evaluation.mmd import mmd2
 from etairl.types import DivergedError, InputError, Spec
 

@@ -15,6 +15,7 @@ import etairl
 from etairl.algorithms.girl import GirlConfig
 from etairl.cli.app import main
 from etairl.cli.evaluate import print_features
+from etairl.cli.running import follow
 from etairl.costs.discriminator import DiscriminatorConfig
 from etairl.costs.linear import LinearConfig
 from etairl.evaluation.explanation import FeatureGap
@@ -165,6 +166,23 @@ def test_what_bounded_divergence_does_not_bound_entropy(runs, tmp_path):
     assert (fresh.sac.temperature, fresh.sac.target_entropy) == (None, None)
     assert fresh.girl.critic_cycles == 0
     assert fresh.sac.hidden == TINY.sac.hidden
+
+
+def test_a_run_names_the_feature_that_broke(tmp_path, monkeypatch):
+    """Finite at the demonstrations alone; the networks, which broke next, are not blamed."""
+    (tmp_path / "brittle.py").write_text(
+        "import jax.numpy as jnp\nfrom etairl import load_demos\n\n"
+        f"SEEN = jnp.asarray(load_demos({TINY.demos!r}).trajectories.observations[:, 0])\n\n\n"
+        "def known(obs, act):\n    x = obs[..., :1]\n"
+        "    return jnp.where(jnp.isin(x, SEEN), x, jnp.nan)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    linear = LinearConfig(features="brittle:known")
+    config = replace(TINY, algorithm="emma", linear=linear, sac=SACConfig(hidden=(4,)))
+    with pytest.raises(InputError, match=r"feature known0 is nan at a pair of the learner") as told:
+        follow(config, RunDirectory(tmp_path / "run"), 0.0, 1)
+    assert "(in cycle 1); there was no checkpoint yet" in str(told.value)
+    assert "learning rates" not in str(told.value)
 
 
 def test_a_feature_map_that_was_edited_is_noticed(tmp_path, monkeypatch):

@@ -17,7 +17,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from etairl.costs.discriminator import check_finite
 from etairl.costs.family import LogProbs, Points, Rows, View
-from etairl.costs.features import Features, FeatureState, parse_features
+from etairl.costs.features import Features, FeatureState
+from etairl.costs.maps import parse_features
 from etairl.penalties import Simplex, WeightSet, surrogate_step
 from etairl.types import InputError
 

@@ -230,8 +230,9 @@ def train(
     config = at_home_anywhere(config)
     directory = RunDirectory(path)
     setting = augmented(prepare(config), path)
-    for sentence in remarks(setting) if say is not None else ():
-        say(sentence)
+    if say is not None:
+        for sentence in remarks(setting):
+            say(sentence)
     with held(path):
         _refuse_a_run(path)  # of another command, begun just now
         directory.open(config, digest=setting.digest)
