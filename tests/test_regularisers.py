@@ -130,7 +130,20 @@ def test_ascent_stays_in_the_set_and_finds_the_maximum():
     p = Simplex().ascend(np.array([0.2, 0.3, 0.5]), delta, 2.0)
     grown = np.array([0.2, 0.3, 0.5]) * np.exp(2.0 * delta)
     assert p == pytest.approx(grown / grown.sum(), abs=1e-15)
-    assert Simplex().ascend(np.array([0.0, 1.0]), np.array([1e6, 0.0]), 1.0).tolist() == [0.0, 1.0]
+    assert Simplex().ascend(np.array([0.0, 1.0]), np.array([1e6, 0.0]), 1.0).tolist() == [1.0, 0.0]
+
+
+def test_multiplicative_weights_follow_a_gap_that_turns_round():
+    """500 steps of rate 0.1 take e^-150 from the others: nothing, in single precision."""
+    w = np.full(300, 1 / 300, np.float32)
+    for worst in (0, 1):
+        delta = np.zeros(300, np.float32)
+        delta[worst] = 3.0
+        for _ in range(500):
+            w = Simplex().ascend(w, delta, 0.1)
+        assert w.dtype == np.float32
+        assert w[worst] > 0.999
+        Simplex().check(w)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from etairl.types import InputError
 Weights = Float[Any, " feature"]
 Measure = Float[Any, "..."]
 _ROUNDING = 1e-3  # of sums of some hundred numbers in single precision
+_LEAST = 1e-4  # share of an even weight from which multiplicative weights always grow again
 
 
 @runtime_checkable
@@ -109,13 +110,12 @@ class Simplex:
     def ascend(self, weights: Weights, difference: Weights, rate: float) -> Weights:
         r"""See `WeightSet`; multiplicative weights, $w_i\propto w_i e^{\text{rate}\,\Delta_i}$.
 
-        A weight that is 0 stays 0.
+        A weight of 0 could never return, so before it grows each has at least $10^{-4}/n$.
         """
         xp = weights.__array_namespace__()
-        grown = weights * xp.exp(rate * (difference - xp.max(difference)))
-        total = xp.sum(grown)
-        # All of the weight can sit where the exponential underflows: then stay.
-        return xp.where(total > 0.0, grown / xp.where(total > 0.0, total, 1.0), weights)
+        grown = xp.clip(weights, _LEAST / weights.shape[0], None)
+        grown = grown * xp.exp(rate * (difference - xp.max(difference)))
+        return grown / xp.sum(grown)
 
     def check(self, weights: Weights) -> None:
         """See `WeightSet`."""

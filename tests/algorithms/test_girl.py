@@ -10,6 +10,7 @@ import pytest
 from etairl.algorithms.girl import Expert, Girl, GirlConfig, _draw_own, girl
 from etairl.buffers import EpisodeBuffer
 from etairl.costs.discriminator import Discriminator, DiscriminatorConfig
+from etairl.costs.shaped import ShapedCost
 from etairl.eta import parse_eta
 from etairl.measures import FutureSampler
 from etairl.rollouts import UniformPolicy, collect
@@ -110,6 +111,31 @@ def test_the_policy_learns_on_the_cost_of_its_own_cycle(monkeypatch):
     for cycle in play("dirac:0")[1]:
         np.testing.assert_array_equal(given[-1], cycle.state.cost.network.weights[0])
     assert not np.array_equal(given[0], given[1])
+
+
+def test_airl_is_told_log_pi_of_the_policy_that_acted():
+    """Also where observations are normalised: with the statistics from before its episodes."""
+    task = make_task("Pendulum-v1", 4, horizon=30, seed=0, threads=1)
+    demos = collect(np.random.default_rng(1), task, UniformPolicy(task), 4)
+    expert = Expert.of(demos, ActionScaling(task.spec), with_next=True)
+    solver = SAC(SACConfig(hidden=(4,), normalise=True), task.spec)
+    told = []
+
+    class Listening(ShapedCost):
+        def updates(self, key, state, own, expert, log_probs=None):
+            told.append((own, log_probs.own))
+            return state, None
+
+    cost = Listening(DiscriminatorConfig(hidden_d=(4,)), 0.9)
+    game = Girl(replace(SMALL, transitions=240), 0, cost, solver, FutureSampler())
+    before = game.init(expert)
+    for cycle in girl(game, task, expert, game.make_buffer(task), game.init(expert)):
+        own, found = told[-1]
+        assert np.array_equal(found, solver.log_prob(before.solver, own.obs, own.act))
+        later = before.solver._replace(normaliser=cycle.state.solver.normaliser)
+        assert not np.allclose(found, solver.log_prob(later, own.obs, own.act), atol=1e-3)
+        before = jax.tree.map(np.copy, cycle.state)
+    assert len(told) == 2
 
 
 def test_cost_updates_every_so_many_cycles():

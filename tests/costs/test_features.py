@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from etairl.costs.family import Points, View
-from etairl.costs.features import Features, parse_features
+from etairl.costs.features import Features
+from etairl.costs.maps import parse_features
 from etairl.evaluation.mmd import mmd2
-from etairl.types import InputError, Spec
+from etairl.types import DivergedError, InputError, Spec
 
 SPEC = Spec(2, 1, (-1.0,), (1.0,))
 KEY = jax.random.key(0)
@@ -118,12 +119,47 @@ def test_a_map_of_your_own(tmp_path, monkeypatch, rng):
         ("return obs.sum()", "one row of features per pair"),
         ("return np.linalg.nothing(obs)", "failed with AttributeError"),
         ("return obs @ jnp.ones((7, 2))", "failed with .*must be written with jax.numpy"),
+        ("return np.sin(np.asarray(obs))", "failed with Tracer.*must be written with jax.numpy"),
     ],
 )
 def test_maps_that_fail_say_so(body, message, tmp_path, monkeypatch, rng):
     user_module(tmp_path, monkeypatch, f"def bad(obs, act):\n    {body}")
     with pytest.raises(InputError, match=message):
         make("mymaps:bad").init(KEY, points(rng))
+
+
+def test_actions_in_the_absorbing_state_mean_nothing_to_a_map_of_your_own(
+    tmp_path, monkeypatch, rng
+):
+    user_module(tmp_path, monkeypatch, "def both(obs, act):\n    return jnp.hstack([obs, act])")
+    features = Features(View(SPEC, absorbing=True), parse_features("mymaps:both"))
+    seen = points(rng)
+    gone = jnp.asarray(rng.random(400) < 0.5)
+    seen = seen._replace(obs=seen.obs.at[:, 1].set(gone))
+    state = features.init(KEY, seen)
+    masked = np.where(gone, 0.0, np.asarray(seen.act)[:, 0])
+    assert float(state.mean[2]) == pytest.approx(masked.mean(), abs=1e-6)
+    same = features(state, *seen) == features(state, *seen._replace(act=seen.act + 0.1))
+    assert np.array_equal(np.asarray(same).all(axis=1), gone)
+    assert features.view.names == ("s0", "absorbing", "a0")
+
+
+def test_features_that_break_where_the_learner_goes_are_named(tmp_path, monkeypatch, rng):
+    user_module(tmp_path, monkeypatch, "def root(obs, act):\n    return jnp.sqrt(obs + 30)")
+    features = make("mymaps:root")
+    state = features.init(KEY, points(rng))
+    features.check(state, points(rng))
+    far = points(rng)
+    far = far._replace(obs=far.obs.at[:7, 1].set(-31.0))
+    with pytest.raises(DivergedError, match=r"root1 is nan at a pair of the learner \(7 of 400"):
+        features.check(state, far)
+
+
+def test_too_many_features_for_the_memory_are_refused():
+    """365 columns make 67,160 products; nothing is computed before that is said."""
+    seen = Points(jnp.ones((4000, 364)), jnp.ones((4000, 1)), jnp.ones((4000, 364)))
+    with pytest.raises(InputError, match="67,160 features of 4,000 demonstrated pairs do not fit"):
+        make("quadratic", Spec(364, 1, (-1.0,), (1.0,))).init(KEY, seen)
 
 
 @pytest.mark.parametrize(

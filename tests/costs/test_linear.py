@@ -83,6 +83,18 @@ def test_noise_is_the_gap_of_two_equal_sides(rng):
     assert ratio == pytest.approx(1.0, abs=5 * np.sqrt(2 / 3 / 200))
 
 
+def test_noise_on_a_simplex_is_that_of_the_worst_of_all_features(rng):
+    """The largest of 2·3 gaps by chance is 1.3 errors on average; sqrt(2 log 6) = 1.9 bounds it."""
+    cost = make(Simplex())
+    state = cost.init(KEY, flat(side(rng, (0, 0))))
+    found = [cost.updates(KEY, state, side(rng, (0, 0)), side(rng, (0, 0)))[1] for _ in range(60)]
+    ratio = np.mean([float(i.gap / i.noise) for i in found])
+    assert 0.5 < ratio < 0.9
+    assert float(found[0].noise) == pytest.approx(
+        np.sqrt(2 * np.log(6)) * np.sqrt(2 / 1024), rel=0.2
+    )
+
+
 def test_equal_sides_keep_the_weights(rng):
     for allowed in (Ball(), Simplex()):
         cost = make(allowed, cost_rate=1.0)
@@ -111,6 +123,9 @@ def test_weights_of_another_set_are_refused(rng):
         cost.check(state._replace(weights=jnp.full(6, 0.5)))
     with pytest.raises(InputError, match="not all finite"):
         cost.check(state._replace(weights=jnp.full(6, jnp.nan)))
+    flat_units = state.features._replace(scale=jnp.zeros(3))
+    with pytest.raises(InputError, match="units of the features are not all above 0"):
+        cost.check(state._replace(features=flat_units))
 
 
 @pytest.mark.parametrize(

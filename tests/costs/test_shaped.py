@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from etairl.costs.discriminator import DiscriminatorConfig
+from etairl.costs.discriminator import DiscriminatorConfig, start_optimiser
 from etairl.costs.family import LogProbs, Points
 from etairl.costs.losses import gan_loss, gradient_penalty
 from etairl.costs.shaped import ShapedCost, ShapedLogit
@@ -61,6 +61,17 @@ def test_the_gradient_penalty_does_not_see_the_slope_in_log_pi():
     plain, _ = gan_loss(network, KEY, own, expert)
     penalised, _ = gradient_penalty(gan_loss, 5.0, 0.0)(network, KEY, own, expert)
     assert float(penalised) == pytest.approx(float(plain), abs=1e-6)
+
+
+def test_noise_is_on_states_and_not_on_log_pi():
+    cost = ShapedCost(DiscriminatorConfig(input_noise=5.0, gradient_penalty=0.0), 0.9)
+    network = jax.tree.map(jnp.zeros_like, ShapedLogit(*flat_networks(), 0.9))
+    seen = Points(jnp.zeros((1, 8, 3)), jnp.zeros((1, 8, 1)), jnp.zeros((1, 8, 3)))
+    state = cost.init(KEY, Points(*(x[0] for x in seen)))._replace(network=network)
+    state = state._replace(optimiser=start_optimiser(cost.config, network))
+    _, info = cost.updates(KEY, state, seen, seen, LogProbs(jnp.ones((1, 8)), -jnp.ones((1, 8))))
+    # Networks of zeros: the logit is log pi, 1 and -1, to the last digit.
+    assert float(info.gan_loss) == pytest.approx(2 * np.log1p(np.exp(-1.0)), abs=1e-6)
 
 
 def flat_networks():

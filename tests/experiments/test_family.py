@@ -1,9 +1,12 @@
 """EMMA, WIEM and AIRL as whole runs: readable weights, frozen costs, files that do not fit."""
 
+import importlib
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
@@ -11,10 +14,17 @@ from safetensors.numpy import load_file, save_file
 import etairl
 from etairl.algorithms.girl import GirlConfig
 from etairl.cli.app import main
+from etairl.cli.evaluate import print_features
+from etairl.cli.running import follow
 from etairl.costs.discriminator import DiscriminatorConfig
 from etairl.costs.linear import LinearConfig
+from etairl.evaluation.explanation import FeatureGap
+from etairl.evaluation.matching import Distance
+from etairl.experiments.imitation import run
+from etairl.experiments.preparation import prepare, remarks
 from etairl.experiments.settings import TrainConfig, read_config
-from etairl.runs import read_metrics
+from etairl.experiments.verdict import Verdict
+from etairl.runs import RunDirectory, read_metrics
 from etairl.solvers.sac import SACConfig
 from etairl.types import InputError
 
@@ -85,6 +95,38 @@ def test_a_gan_cost_has_no_features(runs):
     assert np.array_equal(costs, other)
 
 
+@pytest.mark.parametrize("mode", ["terminating", "fixed", "absorbing"])
+def test_gaps_are_those_that_the_cost_learned_from(tmp_path, mode):
+    """With dirac:0 every step counts alike: one batch of all of them, and a step all the way."""
+    from etairl.algorithms.girl import Expert
+    from etairl.costs.family import Points
+    from etairl.demos import Demos, save_demos
+    from etairl.rollouts import UniformPolicy, collect
+    from etairl.solvers.policy import ActionScaling
+    from etairl.tasks import make_task, without_absorbing
+
+    world = make_task("Hopper-v5", 5, horizon=40, seed=9)
+    played = collect(np.random.default_rng(0), world, UniformPolicy(world), 5)
+    save_demos(Demos(played, world.spec, "random"), tmp_path / "d.npz")
+    change = {"env": "Hopper-v5", "demos": str(tmp_path / "d.npz"), "horizon": 40, "mode": mode}
+    linear = LinearConfig(features="identity", cost_rate=1.0)
+    config = replace(TINY, **change, algorithm="emma", eta="dirac:0", linear=linear)
+    small = replace(config.girl, transitions=50, solver_updates=1)
+    result = etairl.train(replace(config, girl=small), tmp_path / "run")
+    task = make_task("Hopper-v5", 6, horizon=40, mode=mode, seed=1)
+    played = collect(np.random.default_rng(1), task, UniformPolicy(task), 6)
+    sides = (Expert.of(played, ActionScaling(task.spec)), result._setting.expert)
+    own, expert = (Points(*(x[None] for x in side.points())) for side in sides)
+    cost = result._setting.game.cost
+    state, info = cost.updates(jax.random.key(0), result._cost, own, expert)
+    gaps = result.gaps(without_absorbing(played) if mode == "absorbing" else played)
+    found = {g.name: g.gap for g in gaps}
+    assert [found[name] for name in cost.names(state)] == pytest.approx(
+        np.asarray(state.weights) * float(info.gap), abs=1e-4
+    )
+    assert ("absorbing" in found) == (mode == "absorbing")
+
+
 @pytest.mark.parametrize("name", ["emma", "airl"])
 def test_a_fresh_policy_on_a_frozen_cost(runs, tmp_path, name, capsys):
     target = tmp_path / "again"
@@ -106,6 +148,71 @@ def test_a_fresh_policy_on_a_frozen_cost(runs, tmp_path, name, capsys):
     pair = demos.observations[:5], demos.actions[:5]
     assert np.array_equal(again.cost(*pair), etairl.Result(runs / name).cost(*pair))
     assert (again.gaps(demos) is None) == (name == "airl")
+
+
+def test_what_bounded_divergence_does_not_bound_entropy(runs, tmp_path):
+    """Of a run with an anchor, which a fresh policy on its cost does not have."""
+    from etairl.cli.train import on_the_cost_of
+
+    etairl.Result(runs / "emma").save(tmp_path / "near")
+    file = tmp_path / "near" / "config.json"
+    found = json.loads(file.read_text())
+    found |= {"omega": "kl", "anchor": True, "warm_start": True}
+    found["sac"] |= {"temperature": 0.3, "target_entropy": -2.0}
+    found["girl"] |= {"critic_cycles": 5}
+    file.write_text(json.dumps(found))
+    fresh = on_the_cost_of(tmp_path / "near")
+    assert (fresh.omega, fresh.anchor, fresh.warm_start) == ("entropy", False, False)
+    assert (fresh.sac.temperature, fresh.sac.target_entropy) == (None, None)
+    assert fresh.girl.critic_cycles == 0
+    assert fresh.sac.hidden == TINY.sac.hidden
+
+
+def test_a_run_names_the_feature_that_broke(tmp_path, monkeypatch):
+    """Finite at the demonstrations alone; the networks, which broke next, are not blamed."""
+    (tmp_path / "brittle.py").write_text(
+        "import jax.numpy as jnp\nfrom etairl import load_demos\n\n"
+        f"SEEN = jnp.asarray(load_demos({TINY.demos!r}).trajectories.observations[:, 0])\n\n\n"
+        "def known(obs, act):\n    x = obs[..., :1]\n"
+        "    return jnp.where(jnp.isin(x, SEEN), x, jnp.nan)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    linear = LinearConfig(features="brittle:known")
+    config = replace(TINY, algorithm="emma", linear=linear, sac=SACConfig(hidden=(4,)))
+    with pytest.raises(InputError, match=r"feature known0 is nan at a pair of the learner") as told:
+        follow(config, RunDirectory(tmp_path / "run"), 0.0, 1)
+    assert "(in cycle 1); there was no checkpoint yet" in str(told.value)
+    assert "learning rates" not in str(told.value)
+
+
+def test_a_feature_map_that_was_edited_is_noticed(tmp_path, monkeypatch):
+    """By its units on the same demonstrations: when a run is loaded, and when it goes on."""
+
+    def write(factor: float) -> None:
+        text = "import jax.numpy as jnp\n\n\ndef own(obs, act):\n"
+        (tmp_path / "edited.py").write_text(
+            f"{text}    return {factor} * obs + obs[..., :1] ** 2\n"
+        )
+        sys.modules.pop("edited", None)
+        importlib.invalidate_caches()
+
+    monkeypatch.syspath_prepend(tmp_path)
+    write(1.0)
+    linear = LinearConfig(features="edited:own")
+    config = replace(TINY, algorithm="emma", linear=linear, sac=SACConfig(hidden=(4,)))
+    etairl.train(config, tmp_path / "done")
+    directory = RunDirectory(tmp_path / "half")
+    directory.open(config)
+    reports = run(prepare(config), directory, 0.0)
+    next(reports)
+    reports.close()
+    write(1.01)
+    with pytest.raises(InputError, match=r"own0, .* not as in the run: another .*edited since"):
+        etairl.Result(tmp_path / "done")
+    with pytest.raises(InputError, match="Was the feature map edited since"):
+        next(run(prepare(config), directory))
+    write(1.0)
+    assert etairl.Result(tmp_path / "done").gaps(prepare(config).demos.trajectories)
 
 
 def test_frozen_costs_that_are_not_there(tmp_path, capsys, runs):
@@ -184,6 +291,65 @@ def test_an_anchor_can_be_let_go(monkeypatch, tmp_path):
     assert (seen[0].anchor, seen[0].omega) == (False, "entropy")
     assert main(["train", "-o", str(tmp_path / "x"), "--omega", "kl"]) == 0
     assert seen[1].anchor
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (
+            {"algorithm": "emma", "cost": DiscriminatorConfig(form="logit", gradient_penalty=10.0)},
+            "no effect on emma: --form, --gradient-penalty",
+        ),
+        (
+            {"algorithm": "megan", "linear": LinearConfig(features="fourier:8")},
+            "no effect on megan: --features",
+        ),
+        (
+            {"algorithm": "airl", "cost": DiscriminatorConfig(inputs="state")},
+            "no effect on airl: --inputs",
+        ),
+        (
+            {"algorithm": "emma", "linear": LinearConfig(both_signs=False)},
+            "no effect on emma: --both-signs",
+        ),
+        ({"algorithm": "wiem", "linear": LinearConfig(both_signs=False)}, None),
+        ({"algorithm": "emma", "cost": DiscriminatorConfig(inputs="state")}, None),
+        ({"algorithm": "emma", "env": "Hopper-v5", "demos": "Hopper-v5-25x500"}, "that dying pays"),
+        ({"algorithm": "megan", "env": "Hopper-v5", "demos": "Hopper-v5-25x500"}, None),
+        (
+            {"algorithm": "emma", "env": "Hopper-v5", "demos": "Hopper-v5-25x500", "mode": "fixed"},
+            None,
+        ),
+        (
+            {"solver": "sac-eta", "eta": "poisson:45", "gamma_irl": 0.99},
+            "25% of eta poisson:45 lie beyond the horizon of 50 steps",
+        ),
+        ({"solver": "sac-eta", "eta": "geometric:0.99", "gamma_irl": 0.99}, None),
+    ],
+)
+def test_what_is_said_before_a_run(change, sentence):
+    plain = replace(TINY, cost=DiscriminatorConfig(), linear=LinearConfig(), eta=None)
+    said = [s for s in remarks(prepare(replace(plain, **change))) if "collinear" not in s]
+    assert len(said) == (sentence is not None), said
+    assert sentence is None or sentence in said[0]
+
+
+def test_a_program_is_told_what_a_terminal_says(tmp_path):
+    said = []
+    config = replace(TINY, algorithm="wiem", eta=None, girl=replace(TINY.girl, transitions=250))
+    etairl.train(config, tmp_path / "run", say=said.append)
+    assert said == ["no effect on wiem: --hidden-d"]
+
+
+def test_the_table_of_wiem_leaves_out_what_was_never_the_worst(capsys):
+    """On a simplex the others share what the start left them; on a ball all weights were earned."""
+    weights, distance = (0.7, 0.1, 0.1, 0.1), Distance(0.0, 0.0, 0.0, None)
+    for found, shown in ((weights, 1), ((0.7, -0.4, 0.2, 0.1), 4)):
+        gaps = [FeatureGap(f"f{i}", w, 0.5, 0.1) for i, w in enumerate(found)]
+        print_features([Verdict("learner", 4, 0, 0, 9, None, *[distance] * 4, gaps)])
+        said = capsys.readouterr().out
+        assert f"{shown} of 4 features" in said
+        assert ("f3" in said) == (shown == 4)
 
 
 def test_the_list_of_algorithms(capsys):

@@ -63,14 +63,14 @@ def contents(run: Path) -> dict[str, bytes]:
     return {name: (run / name).read_bytes() for name in FILES}
 
 
-def test_kills_at_random_moments(folder):
-    """At least ten kills, many of them while a checkpoint is being written (one per cycle)."""
+def kill(folder: Path, name: str, options: list[str], most: float = np.inf) -> int:
+    """Train, and kill soon after each cycle that is logged; returns how often."""
     rng = np.random.default_rng(4)
-    run, kills, begun = folder / "killed", 0, time.monotonic()
-    command = [ETAIRL, "train", "-o", "killed", *TINY, "--checkpoint-seconds=0"]
+    run, kills, begun = folder / name, 0, time.monotonic()
+    command = [ETAIRL, "train", "-o", name, *options, "--checkpoint-seconds=0"]
     process = subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
     while True:
-        before = _progress(run)
+        before = _progress(run) if kills < most else np.inf
         while _progress(run) < before + 1 and process.poll() is None:
             time.sleep(0.01)
             assert time.monotonic() - begun < 500
@@ -80,11 +80,26 @@ def test_kills_at_random_moments(folder):
         process.send_signal(signal.SIGKILL)
         process.wait()
         kills += 1
-        command = [ETAIRL, "resume", "killed", "--checkpoint-seconds=0", "--threads=1"]
+        command = [ETAIRL, "resume", name, "--checkpoint-seconds=0", "--threads=1"]
         process = subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
     assert process.returncode == 0
-    assert kills >= 10
-    assert contents(run) == contents(folder / "unbroken")
+    return kills
+
+
+def test_kills_at_random_moments(folder):
+    """At least ten kills, many of them while a checkpoint is being written (one per cycle)."""
+    assert kill(folder, "killed", TINY) >= 10
+    assert contents(folder / "killed") == contents(folder / "unbroken")
+
+
+def test_kills_of_the_solver_with_two_critics(folder):
+    """With a weighting that needs its clock: the time of every transition comes back, too."""
+    options = [x for x in TINY if "transitions" not in x]
+    options += ["--transitions=800", "--solver=sac-eta", "--eta=poisson:3"]
+    command = [ETAIRL, "train", "-o", "whole", *options, "--checkpoint-seconds=1000"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True, env=ENVIRONMENT)
+    assert kill(folder, "parts", options, most=3) == 3
+    assert contents(folder / "parts") == contents(folder / "whole")
 
 
 def _progress(run: Path) -> int:

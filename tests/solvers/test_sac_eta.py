@@ -7,8 +7,9 @@ import pytest
 
 from etairl.eta import parse_eta
 from etairl.networks import MLP
+from etairl.regularisers import Entropy, KullbackLeibler, Tsallis
 from etairl.solvers.clock import make_clock
-from etairl.solvers.sac import SAC, Batch, SACConfig
+from etairl.solvers.sac import SAC, Batch, Pairs, SACConfig
 from etairl.solvers.sac_eta import SACEta, sac_eta
 from etairl.types import InputError, Spec
 
@@ -135,6 +136,110 @@ def test_the_actor_weighs_both_critics_by_time(rng):
         begun = GAMMA * weights[t - 1] if t else 0.0
         expected = -(begun * 5.0 + 0.7**t * 20.0) / weights.mean()
         assert float(info.actor_loss) == pytest.approx(expected, rel=1e-4)
+
+
+def said(networks: MLP, x: np.ndarray) -> np.ndarray:
+    """What a network with one hidden layer says, or twins, with a leading axis of 2."""
+    (a, b), (c, d) = (
+        [np.asarray(p, np.float64) for p in ps] for ps in (networks.weights, networks.biases)
+    )
+    return np.maximum(x @ a + c[..., None, :], 0.0) @ b + d[..., None, :]
+
+
+CASES = {
+    "entropy": {},
+    "tsallis": {"omega": Tsallis(q=1.5)},
+    "reference": {"reference": True},
+    "absorbing": {"absorbing": True},
+    "normalise": {"normalise": True},
+    "poisson": {"eta": "poisson:2", "absorbing": True, "normalise": True},
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_an_update_with_all_that_belongs_to_it_by_hand(rng, case):
+    r"""The loss of $U$, the loss of the actor and the mean of $\Omega$, in NumPy, with sums.
+
+    The temperature is 0.5: what $\Omega$ weighs, and where it counts, decides.
+    """
+    config = SACConfig(
+        hidden=(4,), gamma_rl=GAMMA, temperature=0.5, normalise=case.get("normalise", False)
+    )
+    absorbing, omega = case.get("absorbing", False), case.get("omega", Entropy())
+    plain = SAC(config, SPEC, absorbing, omega)
+    solver = SACEta(plain, parse_eta(case.get("eta", "geometric:0.7")), HORIZON)
+    batch = batch_of(rng)
+    batch = batch._replace(terminated=jnp.asarray(rng.random(64) < 0.2, jnp.float32))
+    if absorbing:
+        marks = jnp.asarray(rng.random((2, 64)) < 0.4, jnp.float32)
+        obs, next_obs = (x.at[:, 1].set(m) for x, m in zip(batch[::3][:2], marks, strict=True))
+        batch = batch._replace(obs=obs, next_obs=next_obs)
+    # Networks that are far from each other, and statistics that are far from 0 and 1.
+    state = jax.tree.map(lambda x: 2.0 * x, solver.init(jax.random.key(0)))
+    others = solver.init(jax.random.key(2))
+    state = state._replace(
+        u_targets=others.u_targets,
+        reference=others.actor if case.get("reference") else None,
+        log_temperature=jnp.log(jnp.float32(0.5)),
+        normaliser=solver.plain.init(jax.random.key(0)).normaliser.seen(
+            rng.normal(2.0, 3.0, size=(50, 2)).astype(np.float32)
+        ),
+    )
+    new, info = solver.update(state, batch, jax.random.key(1))
+
+    obs, next_obs = (np.asarray(x, np.float64) for x in (batch.obs, batch.next_obs))
+    here, there = (1.0 - x[:, 1] if absorbing else np.ones(64) for x in (obs, next_obs))
+    if config.normalise:
+        mean, variance = state.normaliser.mean, state.normaliser.variance
+        obs, next_obs = ((x - mean) / np.sqrt(variance + 1e-8) for x in (obs, next_obs))
+
+    def chosen(x, *critics):
+        odds = np.exp(said(state.actor, x))
+        policy = odds / odds.sum(axis=1, keepdims=True)
+        penalty = -omega.value(policy)
+        if state.reference is not None:
+            wanted = np.exp(said(state.reference, x))
+            wanted /= wanted.sum(axis=1, keepdims=True)
+            penalty = -KullbackLeibler(1.0, wanted).value(policy)
+        values = ((policy * said(c, seen).min(axis=0)).sum(axis=1) for c, seen in critics)
+        return penalty, *values
+
+    clock, t = solver.clock, np.asarray(batch.time)
+    seen, following = (
+        np.concatenate([x, clock.face[time]], axis=1) for x, time in ((obs, t), (next_obs, t + 1))
+    )
+    penalty, q, u = chosen(next_obs, (new.targets, next_obs), (state.u_targets, following))
+    ahead = np.where(clock.chance[t + 1] < 1.0, u, q)
+    ahead -= clock.chance[t + 1] * 0.5 * there * penalty
+    rows, act = np.arange(64), np.asarray(batch.act)[:, 0].astype(int)
+    y = clock.chance[t] * said(new.targets, obs)[:, rows, act].min(axis=0)
+    y += (1.0 - clock.chance[t]) * (1.0 - np.asarray(batch.terminated)) * ahead
+    errors = said(state.u_critics, seen)[:, rows, act] - y
+    assert float(info.u_loss) == pytest.approx(0.5 * (errors**2).mean(axis=1).sum(), rel=1e-4)
+    penalty, q, u = chosen(obs, (new.critics, obs), (new.u_critics, seen))
+    weight = clock.weight[t] * here
+    worth = here * (clock.running[t] * q + clock.waiting[t] * u)
+    loss = (0.5 * weight * penalty - worth).sum() / here.sum()
+    assert float(info.actor_loss) == pytest.approx(loss, rel=1e-4)
+    assert float(info.entropy) == pytest.approx(-(weight @ penalty) / weight.sum(), rel=1e-4)
+
+
+def test_the_actor_also_clones(rng):
+    r"""Adam's first moment is a tenth of the gradient; $\lambda(\pi-e_{a_E})$ in the bias."""
+    batch, before = batch_of(rng), {}
+    for cloning in (0.0, 3.0):
+        config = SACConfig(hidden=(4,), gamma_rl=GAMMA)
+        solver = SACEta(SAC(config, SPEC, cloning=cloning), parse_eta("geometric:0.7"), HORIZON)
+        state = solver.init(jax.random.key(0))
+        pairs = Pairs(batch.next_obs, batch.act) if cloning else None
+        new, _ = solver.update(state, batch._replace(expert=pairs), jax.random.key(1))
+        before[cloning] = 10.0 * np.asarray(new.actor_optimiser[0].mu.biases[-1])
+    odds = np.exp(said(state.actor, np.asarray(batch.next_obs, np.float64)))
+    policy = odds / odds.sum(axis=1, keepdims=True)
+    wanted = np.eye(2)[np.asarray(batch.act)[:, 0].astype(int)]
+    expected = 3.0 * (policy - wanted).mean(axis=0)
+    assert before[3.0] - before[0.0] == pytest.approx(expected, abs=1e-5)
+    assert np.abs(expected).max() > 0.01
 
 
 def test_both_pairs_of_critics_begin_apart():

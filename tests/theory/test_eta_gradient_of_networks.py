@@ -22,7 +22,7 @@ from etairl.tabular import MDP, go_stay, go_stay_policy, random_mdp, random_poli
 from etairl.tabular.criterion import logit_gradient
 from etairl.tasks import make_task
 
-HORIZON, EPISODES, UPDATES, ALPHA = 24, 1000, 1500, 0.05
+HORIZON, EPISODES, UPDATES, ALPHA = 24, 1000, 1500, 0.3
 
 
 class Learned(NamedTuple):
@@ -34,7 +34,7 @@ class Learned(NamedTuple):
     policy: np.ndarray
 
 
-def learn(mdp: MDP, policy: np.ndarray, eta: Eta) -> Learned:
+def learn(mdp: MDP, policy: np.ndarray, eta: Eta, alpha: float = ALPHA) -> Learned:
     """Play a fixed policy, and let only the critics learn from it."""
     with registered(mdp) as name:
         task = make_task(name, 100, horizon=HORIZON, seed=0)
@@ -55,7 +55,7 @@ def learn(mdp: MDP, policy: np.ndarray, eta: Eta) -> Learned:
         )
 
     config = SACConfig(
-        hidden=(32,), gamma_rl=mdp.gamma, temperature=ALPHA, critic_lr=3e-3, polyak=0.05
+        hidden=(32,), gamma_rl=mdp.gamma, temperature=alpha, critic_lr=3e-3, polyak=0.05
     )
     solver = SACEta(SAC(config, task.spec), eta, HORIZON)
     # One layer on one column per state: its weights are the logits, its gradient theirs.
@@ -80,7 +80,7 @@ def sampled_gradient(learned: Learned, with_u: bool = True) -> np.ndarray:
         Seen(state.critics, batch.obs),
         Seen(state.u_critics, now.beside(batch.obs)),
         None,
-        jnp.float32(ALPHA),
+        jnp.exp(state.log_temperature),
         now,
         jnp.ones(len(batch.obs)),
         jax.random.key(0),
@@ -95,7 +95,7 @@ def discounted_gradient(learned: Learned) -> np.ndarray:
         solver.plain.head,
         state.critics,
         None,
-        jnp.float32(ALPHA),
+        jnp.exp(state.log_temperature),
         batch.obs,
         jnp.ones(len(batch.obs)),
         jax.random.key(0),
@@ -231,8 +231,8 @@ def test_the_second_critic_is_what_its_definition_says(learned):
 def test_without_the_second_critic_the_gradient_of_the_chain_is_wrong():
     """Errata (a): Q says stay, the criterion says go. With U the sign is right."""
     mdp, policy, eta = go_stay(0.4, 1.0, 0.0), go_stay_policy(0.6), parse_eta("geometric:0.5")
-    found = learn(mdp, policy, eta)
-    exact = logit_gradient(mdp, policy, eta, Entropy(ALPHA))
+    found = learn(mdp, policy, eta, 0.05)
+    exact = logit_gradient(mdp, policy, eta, Entropy(0.05))
     assert exact[0, 1] < 0 < exact[0, 0], "the criterion falls towards going"
     assert cosine(sampled_gradient(found), exact) >= 0.98
     assert cosine(sampled_gradient(found, with_u=False), exact) < 0.0

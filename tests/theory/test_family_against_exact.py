@@ -1,5 +1,7 @@
 """The sampled cost players of EMMA and WIEM against exact occupancies of small MDPs."""
 
+from typing import get_args
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,9 +11,9 @@ from worlds import TablePolicy, registered
 from etairl.algorithms.girl import Expert
 from etairl.costs.family import Points, View
 from etairl.costs.linear import LinearConfig, LinearCost
-from etairl.eta import Geometric
+from etairl.eta import Geometric, parse_eta
 from etairl.evaluation.explanation import clustered_means, weighted_means
-from etairl.measures import FutureSampler
+from etairl.measures import Choice, FutureSampler, Method
 from etairl.penalties import Ball, Simplex
 from etairl.rollouts import collect
 from etairl.solvers.policy import ActionScaling
@@ -71,7 +73,7 @@ def standard_errors(world) -> np.ndarray:
     for t in played:
         values = features[t.observations.argmax(axis=1), t.actions[:, 0]]
         parts.append(
-            weighted_means(values, t, SAMPLER)[1] ** 2 + values.var(axis=0) / np.prod(SHAPE)
+            weighted_means(values, t.offsets, SAMPLER)[1] ** 2 + values.var(axis=0) / np.prod(SHAPE)
         )
     return np.sqrt(sum(parts))
 
@@ -81,7 +83,7 @@ def test_gaps_of_whole_episodes_are_the_exact_ones_within_their_errors(world):
     means = []
     for t in played:
         values = features[t.observations.argmax(axis=1), t.actions[:, 0]]
-        means.append(weighted_means(values, t, SAMPLER))
+        means.append(weighted_means(values, t.offsets, SAMPLER))
     gap = means[0][0] - means[1][0]
     error = np.hypot(means[0][1], means[1][1])
     assert (np.abs(gap - exact_difference(world)) < 4.0 * error).all()
@@ -123,6 +125,19 @@ def test_wiem_finds_the_worst_feature(world, features_module, both):
     assert exact[worst] - runner_up > 4.0 * errors.max(), "choose a world with a clear answer"
     assert np.asarray(state.weights).tolist() == np.eye(len(exact))[worst].tolist()
     assert float(info.gap) == pytest.approx(exact[worst], abs=4.0 * errors[worst])
+
+
+@pytest.mark.parametrize("choice", get_args(Choice))
+@pytest.mark.parametrize("method", get_args(Method))
+def test_means_are_those_of_what_the_sampler_draws(method, choice):
+    """Three episodes, one too short for the law; 10^5 draws, within 5 standard errors."""
+    sampler = FutureSampler(parse_eta("table:0,0.5,0.5"), 0.8, method, choice)
+    offsets = np.array([0, 1, 5, 12])
+    found, _ = weighted_means(np.eye(12), offsets, sampler)
+    rows = sampler.rows(np.random.default_rng(0), offsets, 100_000)
+    drawn = np.bincount(rows, minlength=12) / 100_000
+    assert (np.abs(found - drawn) <= 5.0 * np.sqrt(found * (1.0 - found) / 100_000)).all()
+    assert found[:2].tolist() == [0.0, 0.0]
 
 
 def test_standard_errors_by_hand():

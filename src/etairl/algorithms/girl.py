@@ -202,16 +202,16 @@ def girl(
         rolled_out = collect(rng, task, game.solver.policy(solver_state), config.episodes)  # line 3
         buffer.extend(rolled_out, scaling.to_solver(rolled_out.actions))
         transitions += rolled_out.steps
-        solver_state = game.solver.observe(solver_state, rolled_out.observations)
         cost_info = None
         if cycle % config.cost_every == 0:
             own = _draw_own(game, rng, buffer)  # line 4
             theirs = _draw_expert(game, rng, expert, cycle)  # line 5
-            # Cost before policy: a cost that asks for log pi means the policy that acted.
+            # Before anything of the solver changes: log pi is that of the policy that acted.
             log_probs = _log_probs(game, solver_state, own, theirs)
             cost_state, cost_info = game.cost.updates(
                 key_cost, cost_state, own, theirs, log_probs
             )  # line 6
+        solver_state = game.solver.observe(solver_state, rolled_out.observations)
         batches = _draw_transitions(config, rng, buffer, game.solver.timed)
         if game.solver.clones:
             batches = batches._replace(expert=_draw_pairs(config, rng, expert))

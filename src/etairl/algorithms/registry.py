@@ -5,7 +5,7 @@ contract test, `etairl algorithms` and the command line pick it up.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from etairl.costs.discriminator import Discriminator, DiscriminatorConfig
@@ -76,6 +76,8 @@ class Algorithm:
     """regularisers it goes with, the default first"""
     solvers: tuple[SolverName, ...] = ("sac", "sac-eta")
     """solvers it goes with, the default first"""
+    unused: tuple[str, ...] = ()
+    """settings of other families of costs, which it does not look at"""
 
     def check(self, eta: str, omega: str, temperature: float | None, solver: SolverName) -> None:
         """Refuse choices that would make it another algorithm."""
@@ -109,6 +111,8 @@ def _shaped(settings: CostSettings) -> Cost:
     return ShapedCost(settings.discriminator, settings.gamma_rl)
 
 
+_OF_FEATURES = tuple(field.name for field in fields(LinearConfig))
+_OF_NETWORKS = tuple(field.name for field in fields(DiscriminatorConfig) if field.name != "inputs")
 _ALL = (
     Algorithm(
         "megan",
@@ -117,6 +121,7 @@ _ALL = (
         cost="log D, a discriminator",
         eta="geometric:0.99",
         make_cost=_discriminator,
+        unused=_OF_FEATURES,
     ),
     Algorithm(
         "gail",
@@ -126,6 +131,7 @@ _ALL = (
         eta="dirac:0",
         make_cost=_discriminator,
         any_eta=False,
+        unused=_OF_FEATURES,
     ),
     Algorithm(
         "emma",
@@ -134,6 +140,7 @@ _ALL = (
         cost="w·f, |w| at most 1",
         eta="geometric:0.99",
         make_cost=_linear(Ball()),
+        unused=(*_OF_NETWORKS, "both_signs"),
     ),
     Algorithm(
         "wiem",
@@ -142,6 +149,7 @@ _ALL = (
         cost="w·f, w a convex combination",
         eta="geometric:0.99",
         make_cost=_linear(Simplex()),
+        unused=_OF_NETWORKS,
     ),
     Algorithm(
         "airl",
@@ -153,6 +161,7 @@ _ALL = (
         temperature=1.0,
         omegas=("entropy",),
         solvers=("sac",),
+        unused=(*_OF_FEATURES, "inputs", "form"),
     ),
 )
 ALGORITHMS: Mapping[AlgorithmName, Algorithm] = {entry.name: entry for entry in _ALL}

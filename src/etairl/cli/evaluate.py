@@ -145,7 +145,11 @@ def print_tasks(verdicts: list[Verdict]) -> None:
 def print_features(verdicts: list[Verdict], most: int = 10) -> None:
     """The heaviest features of a linear cost, and where each behaviour stands in them."""
     shown = {v.name: {g.name: g for g in v.features or ()} for v in verdicts}
-    heaviest = (verdicts[0].features or [])[:most]
+    found = verdicts[0].features or []
+    least = abs(found[-1].weight) if found else 0.0
+    # What two or more share is what is left of the weight that all had at the start.
+    shared = sum(abs(f.weight) == least for f in found) > 1
+    heaviest = [f for f in found if abs(f.weight) > least or not shared][:most]
     if not heaviest:
         return
     rows = [
@@ -158,11 +162,10 @@ def print_features(verdicts: list[Verdict], most: int = 10) -> None:
     ]
     out().print("\nfeatures that explain the expert, by weight", markup=False)
     table(("feature", "weight", *shown), rows)
-    count = len(verdicts[0].features or ())
     out().print(
-        f"\n{len(heaviest)} of {count} features. Gaps from the demonstrations in units of their "
-        "spread, with standard errors over episodes. A weight above 0 makes more of the feature "
-        "cost more: the expert has less of it than the learner had.",
+        f"\n{len(heaviest)} of {len(found)} features. Gaps from the demonstrations in units of "
+        "their spread, with standard errors over episodes. A weight above 0 makes more of the "
+        "feature cost more: the expert has less of it than the learner had.",
         markup=False,
         soft_wrap=True,
     )

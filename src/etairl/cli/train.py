@@ -68,14 +68,17 @@ def on_the_cost_of(run: Path) -> TrainConfig:
     found = read_config(run)
     # A clone would start from the expert; the question is what the cost alone can teach.
     omega = "entropy" if found.omega == "kl" else found.omega
+    if found.anchor:
+        # Prices and bounds of divergence: of entropy they would mean something else.
+        sac = replace(found.sac, temperature=None, target_entropy=None)
+        found = replace(found, anchor=False, omega=omega, sac=sac)
     return replace(
         found,
         frozen_cost=str(run.resolve()),
         warm_start=False,
-        anchor=False,
         cloning=0.0,
         idle=None,
-        omega=omega,
+        girl=replace(found.girl, critic_cycles=0),
     )
 
 

@@ -170,12 +170,14 @@ def adversarial_updates(
     own: Any,
     expert: Any,
     inputs: Callable[[DiscriminatorState, Any], Array],
+    exact: int = 0,
 ) -> tuple[DiscriminatorState, CostInfo]:
     """One Adam step on the GAN loss per leading row of `own` and `expert`; the mean of the infos.
 
-    `inputs(state, batch)` makes of a batch what the network takes.
+    `inputs(state, batch)` makes of a batch what the network takes; its last `exact` columns never
+    get noise.
     """
-    loss = make_loss(config)
+    loss = make_loss(config, exact)
 
     def body(
         carry: DiscriminatorState, step: tuple[Any, Any, PRNGKeyArray]
@@ -220,7 +222,7 @@ def cost_of_logits(form: Form, h: Rows) -> Rows:
     return h if form == "logit" else jax.nn.softplus(h)
 
 
-def make_loss(config: DiscriminatorConfig) -> Loss:
+def make_loss(config: DiscriminatorConfig, exact: int = 0) -> Loss:
     """The GAN loss with what the configuration wraps around it."""
     loss: Loss = gan_loss
     if config.label_smoothing:
@@ -230,7 +232,7 @@ def make_loss(config: DiscriminatorConfig) -> Loss:
     if config.gradient_penalty:
         loss = gradient_penalty(loss, config.gradient_penalty, config.gradient_target)
     if config.input_noise:
-        loss = input_noise(loss, config.input_noise)
+        loss = input_noise(loss, config.input_noise, exact)
     if config.spectral_norm:
         loss = spectral_norm(loss)
     if config.weight_decay:

@@ -102,14 +102,17 @@ class View:
             return jnp.concatenate([obs, next_obs], axis=-1)
         if self.spec.discrete_actions is not None:
             act = jax.nn.one_hot(act[..., 0].astype(jnp.int32), self.spec.discrete_actions)
-        if self.absorbing:
-            act = act * (1.0 - obs[..., -1:])
-        return jnp.concatenate([obs, act], axis=-1)
+        return jnp.concatenate([obs, self.meant(obs, act)], axis=-1)
+
+    def meant(self, obs: Array, act: Array) -> Array:
+        """The actions, 0 in the absorbing state: there they mean nothing."""
+        return act * (1.0 - obs[..., -1:]) if self.absorbing else act
 
     @property
     def names(self) -> tuple[str, ...]:
-        """One per column: s0, s1, …; a0, a1, …; next_s0, … for next states."""
+        """One per column: s0, s1, …, absorbing; a0, a1, …; next_s0, … for next states."""
         states = tuple(f"s{i}" for i in range(self.spec.obs_dim))
+        states = (*states[:-1], "absorbing") if self.absorbing else states
         if self.inputs == "state":
             return states
         if self.inputs == "state_next_state":

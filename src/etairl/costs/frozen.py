@@ -6,6 +6,7 @@ from typing import Any
 from jaxtyping import Array, PRNGKeyArray
 
 from etairl.costs.family import Cost, LogProbs, Points, Rows
+from etairl.costs.linear import LinearCost
 
 
 @dataclass(frozen=True)
@@ -54,3 +55,9 @@ class Frozen:
     def portable(self) -> "Frozen":
         """See `Cost`."""
         return self
+
+
+def linear_in(cost: Cost) -> LinearCost | None:
+    """The linear cost that this is, or that it keeps frozen."""
+    inner = cost.cost if isinstance(cost, Frozen) else cost
+    return inner if isinstance(inner, LinearCost) else None

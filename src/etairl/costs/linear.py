@@ -12,11 +12,13 @@ from typing import Literal, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from etairl.costs.discriminator import check_finite
 from etairl.costs.family import LogProbs, Points, Rows, View
-from etairl.costs.features import Features, FeatureState, parse_features
+from etairl.costs.features import Features, FeatureState
+from etairl.costs.maps import parse_features
 from etairl.penalties import Simplex, WeightSet, surrogate_step
 from etairl.types import InputError
 
@@ -66,7 +68,8 @@ class LinearInfo(NamedTuple):
     gap: Float[Array, ""]
     r"""$\max_w w\cdot\Delta$: $\lVert\Delta\rVert_2$ on a ball, $\max_i\Delta_i$ on a simplex"""
     noise: Float[Array, ""]
-    r"""the same of the standard errors of $\Delta$: a gap of this size may be nothing"""
+    r"""about the gap of draws from equal sides: the norm of the standard errors of $\Delta$, on a
+    simplex $\sqrt{2\log n}$ times the largest; of drawing only, not of episodes"""
     paid: Float[Array, ""]
     r"""$w\cdot\Delta$: what the learner pays more than the expert under the new weights"""
     largest_weight: Float[Array, ""]
@@ -140,9 +143,12 @@ class LinearCost:
         weights = self._move(state.weights, differences, overall)
         draws = own.obs.shape[0] * own.obs.shape[1]
         errors = jnp.sqrt((spread_own + spread_expert).mean(axis=0) / draws)
+        noise = self.allowed.maximum(errors)[0]
+        if isinstance(self.allowed, Simplex):
+            noise *= np.sqrt(2.0 * np.log(max(len(errors), 2)))  # the largest of many
         info = LinearInfo(
             gap=self.allowed.maximum(overall)[0],
-            noise=self.allowed.maximum(errors)[0],
+            noise=noise,
             paid=weights @ overall,
             largest_weight=jnp.abs(weights).max(),
         )
@@ -155,6 +161,9 @@ class LinearCost:
     def check(self, state: LinearState) -> None:
         """See `Cost`; the weights must lie in their set."""
         check_finite(state)
+        units = (state.features.column_scale, state.features.scale)
+        if not all((np.asarray(x) > 0.0).all() for x in units):
+            raise InputError("the units of the features are not all above 0")
         self.allowed.check(jax.device_get(state.weights))
 
     def portable(self) -> "LinearCost":

@@ -112,15 +112,19 @@ def weight_decay(loss: Loss, weight: float) -> Loss:
     return wrapped
 
 
-def input_noise(loss: Loss, scale: float) -> Loss:
-    """Gaussian noise on both sides, in units of the demonstrations' spread."""
+def input_noise(loss: Loss, scale: float, exact: int = 0) -> Loss:
+    """Gaussian noise on both sides, in units of the demonstrations' spread.
+
+    The last `exact` columns, which are no inputs of a network, get none.
+    """
 
     def wrapped(
         network: Network, key: PRNGKeyArray, own: Points, expert: Points
     ) -> tuple[Scalar, CostInfo]:
         key_loss, key_own, key_expert = jax.random.split(key, 3)
-        own = own + scale * jax.random.normal(key_own, own.shape)
-        expert = expert + scale * jax.random.normal(key_expert, expert.shape)
+        scales = jnp.where(jnp.arange(own.shape[1]) < own.shape[1] - exact, scale, 0.0)
+        own = own + scales * jax.random.normal(key_own, own.shape)
+        expert = expert + scales * jax.random.normal(key_expert, expert.shape)
         return loss(network, key_loss, own, expert)
 
     return wrapped

@@ -109,7 +109,7 @@ class ShapedCost:
             return jnp.concatenate([here, there, log_prob[:, None]], axis=-1)
 
         sides = (own, log_probs.own), (expert, log_probs.expert)
-        return adversarial_updates(self.config, key, state, *sides, inputs)
+        return adversarial_updates(self.config, key, state, *sides, inputs, exact=1)  # log pi
 
     def stored(self, state: DiscriminatorState) -> DiscriminatorState:
         """See `Cost`."""

@@ -4,7 +4,8 @@ The mean of a feature under $\mu^\eta$ is a ratio of sums over whole episodes,
 
 $$\bar f = \frac{\sum_e\sum_n w_nf(s_n, a_n)}{\sum_e\sum_nw_n},$$
 
-and steps of an episode depend on each other. So the standard error comes from the spread over
+with the weights $w_n$ of the law from which the sampler draws. Steps of an episode depend on each
+other. So the standard error comes from the spread over
 episodes, $\widehat{\mathrm{se}}^2 = \frac{m}{m-1}\sum_e r_e^2\,/\,(\sum_e\sum_nw_n)^2$, with the
 residuals $r_e = \sum_n w_n(f-\bar f)$ of $m$ episodes.
 """
@@ -15,7 +16,6 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from etairl.measures import FutureSampler, time_weights
-from etairl.types import Trajectories
 
 Values = Float[np.ndarray, "steps features"]
 
@@ -49,13 +49,20 @@ def feature_gaps(
 
 
 def weighted_means(
-    values: Values, trajectories: Trajectories, sampler: FutureSampler
+    values: Values, offsets: Int[np.ndarray, " episodes_and_one"], sampler: FutureSampler
 ) -> tuple[Float[np.ndarray, " features"], Float[np.ndarray, " features"]]:
-    """Means of features under the weights of the sampler's eta, and their standard errors."""
-    t = trajectories
-    time = np.arange(t.steps) - np.repeat(t.offsets[:-1], t.lengths)
-    weights = time_weights(sampler.eta, sampler.gamma_irl, int(t.lengths.max()))[time]
-    return clustered_means(values, weights, t.offsets[:-1])
+    """Means of features under the law from which the sampler draws, and their standard errors."""
+    lengths = np.diff(offsets)
+    mass = np.cumsum(time_weights(sampler.eta, sampler.gamma_irl, int(lengths.max())))
+
+    def law(length: int) -> Float[np.ndarray, " length"]:
+        if mass[length - 1] == 0.0:  # too short to be drawn from
+            return np.zeros(length)
+        return sampler.law(length) * (mass[length - 1] if sampler.choice == "by_weight" else 1.0)
+
+    laws = {length: law(length) for length in np.unique(lengths).tolist()}
+    weights = np.concatenate([laws[length] for length in lengths.tolist()])
+    return clustered_means(values, weights, offsets[:-1])
 
 
 def clustered_means(

@@ -16,8 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from etairl.algorithms.girl import Cycle, State, girl
+from etairl.algorithms.girl import Cycle, Expert, State, girl
 from etairl.buffers import EpisodeBuffer
+from etairl.costs.frozen import linear_in
 from etairl.evaluation.diagnostics import collapsed, diagnose
 from etairl.evaluation.matching import MEASURES
 from etairl.experiments.augmentation import keep_generator
@@ -113,8 +114,8 @@ def run(
             cycle = next(cycles, None)
             if cycle is None:
                 break
+            _check_finite(setting, cycle)
             state = cycle.state
-            _check_finite(state)
             # The updates gave up the memory of the state before: from here on this one counts.
             reached = Reached(state, best, setting.task.resets.tolist())
             unsaved.append(cycle.rolled_out)
@@ -185,10 +186,15 @@ def _keep(state: State, score: float, cycle: int) -> Best:
     return Best(actor, normaliser, jnp.float32(score), jnp.float32(cycle))
 
 
-def _check_finite(state: State) -> None:
+def _check_finite(setting: Setting, cycle: Cycle) -> None:
     """All of both players: the infos of a cycle are from before its last update."""
-    if _all_finite((state.cost, state.solver)):
+    state = cycle.state
+    if _all_finite((state.cost, state.solver, cycle.cost_info)):
         return
+    if (cost := linear_in(setting.game.cost)) is not None:
+        # Whatever broke afterwards: a feature that is no number comes first.
+        played = Expert.of(cycle.rolled_out, ActionScaling(setting.task.spec))
+        cost.basis.check(setting.cost.features, played.points())
     for name, tree in (("cost", state.cost), ("solver", state.solver)):
         for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
             if not np.isfinite(np.asarray(leaf)).all():
@@ -249,6 +255,8 @@ def _resume(
 ) -> tuple[State, Best]:
     like = {"cost": state.cost, "solver": state.solver, "best": best}
     trees, values = directory.load(like)
+    if (cost := linear_in(setting.game.cost)) is not None:
+        cost.basis.check_same(setting.cost.features, trees["cost"].features)
     each = setting.config.girl.episodes
     for _, _, arrays in directory.load_segments(values["cycle"]):
         offsets = np.concatenate([[0], np.cumsum(arrays["lengths"])])

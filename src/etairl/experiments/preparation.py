@@ -1,7 +1,7 @@
 """Everything that a run needs, loaded and checked before anything is written."""
 
 import hashlib
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from etairl.algorithms.girl import Expert, Girl
 from etairl.algorithms.registry import SOLVERS, CostSettings, SolverSettings
+from etairl.costs.discriminator import Discriminator
 from etairl.costs.family import Cost
 from etairl.costs.frozen import Frozen
 from etairl.costs.linear import LinearCost
@@ -20,12 +21,15 @@ from etairl.experiments.settings import TrainConfig
 from etairl.regularisers import parse_regulariser
 from etairl.runs import load_tree
 from etairl.solvers.policy import ActionScaling
-from etairl.tasks import make_task, with_absorbing
+from etairl.solvers.sac_eta import SACEta
+from etairl.tasks import ends_early, make_task, with_absorbing
 from etairl.tasks.product import ProductTask, check_tasks
 from etairl.types import InputError, Spec, Task, Trajectories
 
 _MOST_OUTSIDE = 0.1
 """share of demonstrated actions that may lie beyond the bounds of the environment"""
+_MUCH_BEYOND = 0.05
+"""share of a weighting beyond the horizon that is worth a remark"""
 
 
 class Setting(NamedTuple):
@@ -118,6 +122,8 @@ def load_cost(run: Path, cost: Cost, like: Any) -> Any:
     state = load_tree(file, cost.stored(like))
     try:
         cost.check(state)
+        if isinstance(cost, LinearCost):
+            cost.basis.check_same(like.features, state.features)
     except InputError as error:
         raise InputError(f"{file}: {error}") from None
     return state
@@ -201,11 +207,32 @@ def check_demonstrated_tasks(source: str, t: Trajectories, task: ProductTask) ->
 
 
 def remarks(setting: Setting) -> list[str]:
-    """What should be known before a run learns: of its data, its solver, and its features."""
-    cost, said = setting.game.cost, _on_the_demonstrations(setting) + _on_the_solver(setting)
+    """What should be known before a run learns: of its data, solver, cost and features."""
+    said = _on_the_demonstrations(setting) + _on_the_solver(setting) + _on_the_cost(setting)
+    cost = setting.game.cost
     if not isinstance(cost, LinearCost):
         return said
     return said + cost.basis.remarks(setting.cost.features, setting.expert.points())
+
+
+def _on_the_cost(setting: Setting) -> list[str]:
+    config, cost, said = setting.config, setting.game.cost, []
+    idle = [
+        f"--{name.replace('_', '-')}"
+        for part in (config.cost, config.linear)
+        for name, value in asdict(part).items()
+        if name in config.choices.unused and value != getattr(type(part)(), name)
+    ]
+    if idle:
+        said.append(f"no effect on {config.algorithm}: {', '.join(idle)}")
+    cost = cost.cost if isinstance(cost, Frozen) else cost
+    below = isinstance(cost, Discriminator) and cost.config.form == "log_d"
+    if config.mode == "terminating" and ends_early(config.env) and not below:
+        said.append(
+            f"this cost can be above 0, and where episodes of {config.env} end early it is paid no "
+            "more: a learner may find that dying pays; --mode absorbing keeps it from that"
+        )
+    return said
 
 
 def _on_the_demonstrations(setting: Setting) -> list[str]:
@@ -230,6 +257,12 @@ def _on_the_solver(setting: Setting) -> list[str]:
     said = []
     if beta is not None:
         said.append(f"with eta {config.eta}, sac-eta is sac with discount {beta:g}: one critic")
+    solver, beyond = setting.game.solver, config.future.eta.tail(config.horizon) or 0.0
+    if isinstance(solver, SACEta) and solver.clock.face.shape[1] and beyond > _MUCH_BEYOND:
+        said.append(
+            f"{beyond:.0%} of eta {config.eta} lie beyond the horizon of {config.horizon} steps: "
+            "for sac-eta they lie at its end"
+        )
     if config.gamma_irl != config.sac.gamma_rl:
         said.append(
             f"the cost weighs time with gamma_irl {config.gamma_irl:g}, sac-eta with gamma_rl "

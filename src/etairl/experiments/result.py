@@ -13,7 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Num
 
-from etairl.costs.frozen import Frozen
+from etairl.algorithms.girl import Expert
+from etairl.costs.frozen import linear_in
 from etairl.costs.linear import LinearCost
 from etairl.demos import Selection
 from etairl.evaluation.explanation import FeatureGap, feature_gaps, weighted_means
@@ -28,7 +29,13 @@ from etairl.experiments.multitask import (
     play_tasks,
     success_rate,
 )
-from etairl.experiments.preparation import Setting, at_home_anywhere, fitting_demos, prepare
+from etairl.experiments.preparation import (
+    Setting,
+    at_home_anywhere,
+    fitting_demos,
+    prepare,
+    remarks,
+)
 from etairl.experiments.settings import TrainConfig, read_config
 from etairl.experiments.verdict import Verdict, judge
 from etairl.locks import held
@@ -37,7 +44,7 @@ from etairl.runs import RunDirectory, load_tree
 from etairl.solvers.cloning import CloningConfig, clone
 from etairl.solvers.heads import make_head
 from etairl.solvers.policy import ActionScaling, HeadPolicy
-from etairl.tasks import make_task, planned_expert, without_absorbing
+from etairl.tasks import make_task, planned_expert, with_absorbing, without_absorbing
 from etairl.tasks.product import ProductTask
 from etairl.types import InputError, Policy, Trajectories
 
@@ -154,11 +161,11 @@ class Result:
         verdicts = []
         for name, trajectories in played.items():
             say(f"comparing with the demonstrations: {name}")
-            gaps = self.gaps(trajectories)
-            beside = reference
+            first, beside = used, reference
             if name == _HALF:
                 first = used.take(np.arange(len(used) // 2))
                 beside = Reference(first, setting.demos.standardiser)
+            gaps = self.gaps(trajectories, first)
             verdict = judge(rng, name, trajectories, beside, float(random.mean()), gaps)
             success = success_rate(setting, trajectories)
             verdicts.append(replace(verdict, success=success, generalisation=outcomes.get(name)))
@@ -170,29 +177,29 @@ class Result:
         tasks = demonstrated_tasks(self._setting, episodes, seed)
         return play_tasks(self.config, policy, playing_seed(self.config, seed), tasks)
 
-    def gaps(self, behaviour: Trajectories) -> list[FeatureGap] | None:
+    def gaps(
+        self, behaviour: Trajectories, beside: Trajectories | None = None
+    ) -> list[FeatureGap] | None:
         """How far a behaviour is from the demonstrations in each feature; None without features.
 
-        Means are taken with the weights of the run's eta; the heaviest features come first.
+        Means are those of what the cost was trained on: of the law of the run's sampler, and in
+        the absorbing mode with the padding. The heaviest features come first. `beside` takes the
+        place of the demonstrations.
         """
-        cost = self._setting.game.cost
-        cost = cost.cost if isinstance(cost, Frozen) else cost
-        if not isinstance(cost, LinearCost):
+        cost = linear_in(self._setting.game.cost)
+        if cost is None:
             return None
-        sides = (
-            weighted_means(self._features(cost, side), side, self.config.future)
-            for side in (behaviour, self.demonstrations)
-        )
+        beside = self.demonstrations if beside is None else beside
+        sides = (self._means(cost, side) for side in (behaviour, beside))
         names, weights = cost.names(self._cost), np.asarray(self._cost.weights, np.float64)
         return feature_gaps(names, weights, *sides)
 
-    def _features(self, cost: LinearCost, t: Trajectories) -> np.ndarray:
-        following = np.roll(t.observations, -1, axis=0)
-        last, final = t.last_rows, t.final_observations
-        following[last] = t.observations[last] if final is None else final
-        scaled = ActionScaling(self._setting.task.spec).to_solver(t.actions)
-        columns = (self._marked(t.observations), scaled, self._marked(following))
-        return np.asarray(cost.features(self._cost, *map(jnp.asarray, columns)), np.float64)
+    def _means(self, cost: LinearCost, t: Trajectories) -> tuple[np.ndarray, np.ndarray]:
+        if self.config.mode == "absorbing":
+            t = with_absorbing(t, self.config.horizon)
+        seen = Expert.of(t, ActionScaling(self._setting.task.spec), cost.needs_next)
+        values = np.asarray(cost.features(self._cost, *seen.points()), np.float64)
+        return weighted_means(values, seen.episodes.offsets, self.config.future)
 
 
 def _without_cloning(setting: Setting) -> Setting:
@@ -205,6 +212,7 @@ def train(
     config: TrainConfig,
     output: str | Path | None = None,
     watch: Callable[[dict[str, Any]], None] | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> Result:
     """Learn a policy and a cost from demonstrations.
 
@@ -212,6 +220,7 @@ def train(
         config: what to learn, from what, and how.
         output: the run directory; a temporary one if left out (`Result.save` keeps it).
         watch: called with the metrics of each cycle.
+        say: told what should be known before anything is learned, for instance `print`.
 
     Returns:
         The policy, the cost, and how well they match.
@@ -221,6 +230,9 @@ def train(
     config = at_home_anywhere(config)
     directory = RunDirectory(path)
     setting = augmented(prepare(config), path)
+    if say is not None:
+        for sentence in remarks(setting):
+            say(sentence)
     with held(path):
         _refuse_a_run(path)  # of another command, begun just now
         directory.open(config, digest=setting.digest)

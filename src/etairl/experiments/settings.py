@@ -119,7 +119,10 @@ class TrainConfig:
         self._settle_idle()
         self._settle("eta", str(parse_eta(self.eta or self.choices.eta)))
         self._settle_omega()
-        assert self.eta is not None
+        if self.frozen_cost is None:  # a cost that learns no more goes with every solver
+            self._settle_choices()
+
+    def _settle_choices(self) -> None:
         omega = "kl" if self.anchor else self.omega
         self.choices.check(str(self.future.eta), omega, self.sac.temperature, self.solver)
         if self.choices.temperature is not None:

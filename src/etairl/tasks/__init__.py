@@ -2,10 +2,11 @@
 
 from etairl.tasks.catalogue import planned_expert, register_tasks, task_space
 from etairl.tasks.horizon import AbsorbingTask, with_absorbing, without_absorbing
-from etairl.tasks.registry import make_task
+from etairl.tasks.registry import ends_early, make_task
 
 __all__ = [
     "AbsorbingTask",
+    "ends_early",
     "make_task",
     "planned_expert",
     "register_tasks",

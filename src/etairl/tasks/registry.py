@@ -158,6 +158,11 @@ def _in_gymnasium_words(environment: str, settings: dict[str, Any]) -> dict[str,
     return words
 
 
+def ends_early(environment: str) -> bool:
+    """Whether episodes may end before their horizon; yes where it is not known."""
+    return not imported(environment).startswith(_NEVER_END)
+
+
 def _known(environment: str) -> bool:
     return environment.startswith(_NEVER_END + _UNHEALTHY)
 
