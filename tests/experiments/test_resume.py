@@ -92,6 +92,7 @@ def test_kills_at_random_moments(folder):
     assert contents(folder / "killed") == contents(folder / "unbroken")
 
 
+@pytest.mark.slow
 def test_kills_of_the_solver_with_two_critics(folder):
     """With a weighting that needs its clock: the time of every transition comes back, too."""
     options = [x for x in TINY if "transitions" not in x]
@@ -100,6 +101,32 @@ def test_kills_of_the_solver_with_two_critics(folder):
     subprocess.run(command, cwd=folder, check=True, capture_output=True, env=ENVIRONMENT)
     assert kill(folder, "parts", options, most=3) == 3
     assert contents(folder / "parts") == contents(folder / "whole")
+
+
+AT_A_RENAME = """
+import os, signal, sys
+left, rename = [int(sys.argv.pop(1))], os.replace
+def replace(source, target):
+    left[0] -= 1
+    if left[0] == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    rename(source, target)
+os.replace = replace
+from etairl.cli.app import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_kills_in_the_middle_of_a_checkpoint(folder):
+    """Between the writing of a file and its renaming, at another file each time."""
+    command = ["train", "-o", "torn", *TINY]
+    for rename in (5, 4, 3):
+        words = [sys.executable, "-c", AT_A_RENAME, str(rename), *command, "--checkpoint-seconds=0"]
+        done = subprocess.run(words, cwd=folder, capture_output=True, env=ENVIRONMENT)
+        assert done.returncode == -signal.SIGKILL
+        command = ["resume", "torn", "--threads=1"]
+    subprocess.run([ETAIRL, *command], cwd=folder, check=True, capture_output=True, env=ENVIRONMENT)
+    assert contents(folder / "torn") == contents(folder / "unbroken")
 
 
 def _progress(run: Path) -> int:
