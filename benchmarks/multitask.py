@@ -68,11 +68,9 @@ SHOWN = {
     "curves.png": "Normalised cost of the episodes of training: mean and range over seeds",
     "cost.png": "Normalised cost in both settings: bars are means, dots are seeds",
     "success.png": "Tasks solved in both settings: bars are means, dots are seeds",
-    "cost-gail.png": "The state-only cost that GAIL learned: `etairl train -o RUN --preset "
-    "navigation --inputs state --algorithm gail`, then `etairl evaluate RUN --map cost-gail.png`",
-    "cost-megan.png": "The state-only cost that MEGAN + Idle learned: `etairl train -o RUN "
-    "--preset navigation --inputs state --idle geometric:0.7`, then `etairl evaluate RUN --map "
-    "cost-megan.png`",
+    "cost-gail.png": "The cost that GAIL learned with tuned settings, seed 0 (`etairl evaluate RUN "
+    "--map cost-gail.png`)",
+    "cost-megan.png": "The same of MEGAN + Idle (`etairl evaluate RUN --map cost-megan.png`)",
 }
 Job = tuple[str, str, str, int]
 """environment, settings, algorithm, seed"""

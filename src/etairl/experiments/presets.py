@@ -5,6 +5,7 @@ from difflib import get_close_matches
 
 from etairl.algorithms.girl import GirlConfig
 from etairl.costs.discriminator import DiscriminatorConfig
+from etairl.costs.family import Inputs
 from etairl.experiments.settings import TrainConfig
 from etairl.solvers.sac import SACConfig
 from etairl.types import InputError
@@ -95,7 +96,7 @@ PRESETS: dict[str, TrainConfig] = {
 }
 
 
-def _many_tasks(column: str, **girl: int) -> TrainConfig:
+def _many_tasks(column: str, inputs: Inputs, **girl: int) -> TrainConfig:
     """What solves most tasks: larger networks, short discounts, and a little cloning."""
     start = PRESETS[column]
     return replace(
@@ -113,7 +114,7 @@ def _many_tasks(column: str, **girl: int) -> TrainConfig:
             fresh_share=0.5,
             **girl,
         ),
-        cost=DiscriminatorConfig(hidden_d=(128, 128), gradient_penalty=0.1),
+        cost=DiscriminatorConfig(hidden_d=(128, 128), inputs=inputs, gradient_penalty=0.1),
         sac=SACConfig(
             hidden=(128, 128),
             normalise=True,
@@ -126,8 +127,9 @@ def _many_tasks(column: str, **girl: int) -> TrainConfig:
 
 
 PRESETS |= {
-    "navigation": _many_tasks("paper/navigation"),
-    "fetchreach": _many_tasks("paper/fetchreach", episodes=20, transitions=200_000),
+    # A cost of states alone: no draw of the learner's actions looks like the planner's.
+    "navigation": _many_tasks("paper/navigation", "state"),
+    "fetchreach": _many_tasks("paper/fetchreach", "state_action", episodes=20, transitions=200_000),
 }
 
 
