@@ -1,0 +1,33 @@
+"""Idle: invent what an expert does next, and see how true it is, in a few seconds."""
+
+import numpy as np
+
+import etairl
+from etairl.experiments.augmentation import mending, train_generator
+from etairl.idle import IdleConfig
+from etairl.measures import FutureSampler
+
+DEMOS = "etairl-Navigation-v0-300x50"
+
+
+def main() -> None:
+    """A generator, trained more briefly than by default; then some futures of one state."""
+    demos = etairl.load_demos(DEMOS)
+    sampler, mend = FutureSampler(etairl.parse_eta("geometric:0.7")), mending(demos.spec)
+    t = demos.trajectories
+    config = IdleConfig(idle_steps=1500, idle_average=0.99)
+    generator, worth = train_generator(config, sampler, t, mend=mend)
+    print(
+        f"1500 updates: MMD² {worth.mmd2:.5f}, {worth.ratio:.1f} times what two true draws differ"
+    )
+    states = np.repeat(t.observations[:1], 5, axis=0)
+    ahead, actions = generator.futures(np.random.default_rng(0), states)
+    print(
+        f"\nat {states[0, :2].round(1)}, on the way to {states[0, -2:].round(1)}; a little later:"
+    )
+    for place, step in zip(ahead[:, :2], actions, strict=True):
+        print(f"  at {place.round(1)}, walking {step.round(2)}")
+
+
+if __name__ == "__main__":
+    main()
