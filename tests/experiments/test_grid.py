@@ -111,7 +111,7 @@ def test_a_file_that_is_not_there(tmp_path):
 
 def test_flat_names_are_all_settings_once():
     config = TrainConfig()
-    parts = ("girl", "cost", "linear", "sac")
+    parts = ("girl", "cost", "linear", "generator", "sac")
     nested = asdict(config)
     count = len(nested) - len(parts) + sum(len(nested[part]) for part in parts)
     assert len(known()) == count
