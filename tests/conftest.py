@@ -13,6 +13,15 @@ from etairl.tasks.offscreen import choose_backend
 from etairl.types import InputError, Trajectories
 
 THIRD_PARTY = Path(__file__).parents[2] / "shared" / "demos"
+LONGEST = (
+    *("test_resume.py", "test_study.py", "test_app.py", "test_project.py", "test_examples.py"),
+    *("test_expert.py", "test_docs.py"),
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first: nobody is left alone with one while the other workers are done."""
+    items.sort(key=lambda item: item.path.name not in LONGEST)
 
 
 @pytest.fixture
