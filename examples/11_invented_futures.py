@@ -17,9 +17,7 @@ def main() -> None:
     t = demos.trajectories
     config = IdleConfig(idle_steps=1500, idle_average=0.99)
     generator, worth = train_generator(config, sampler, t, mend=mend)
-    print(
-        f"1500 updates: MMD² {worth.mmd2:.5f}, {worth.ratio:.1f} times what two true draws differ"
-    )
+    print(f"MMD² {worth.mmd2:.5f}, {worth.ratio:.1f} times what two true draws differ by")
     states = np.repeat(t.observations[:1], 5, axis=0)
     ahead, actions = generator.futures(np.random.default_rng(0), states)
     print(
