@@ -10,9 +10,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from tiny import TINY
 
 from etairl.algorithms import girl as template
-from etairl.algorithms.girl import GirlConfig, Invented
+from etairl.algorithms.girl import Invented
 from etairl.cli.app import main
 from etairl.costs.discriminator import DiscriminatorConfig
 from etairl.demos import Selection, load_demos, save_demos
@@ -33,36 +34,24 @@ from etairl.experiments.augmentation import (
 )
 from etairl.experiments.imitation import run
 from etairl.experiments.preparation import prepare
-from etairl.experiments.settings import TrainConfig
 from etairl.idle import Generator, IdleConfig, IdleState, Units, idle
 from etairl.measures import FutureSampler
 from etairl.runs import RunDirectory
-from etairl.solvers.sac import SACConfig
 from etairl.tasks import task_space
 from etairl.tasks.navigation import NAME
 from etairl.tasks.product import Goals
 from etairl.types import InputError
 
 DEMOS = "etairl-Navigation-v0-300x50"
-TINY = TrainConfig(
+INVENTING = replace(
+    TINY,
     env=NAME,
     demos=DEMOS,
     demonstrations=30,
-    horizon=50,
-    measure_every=2,
+    eta=None,
     idle="geometric:0.7",
     idle_gate=0.0,
-    girl=GirlConfig(
-        transitions=1200,
-        episodes=6,
-        solver_updates=5,
-        solver_batch=16,
-        cost_updates=3,
-        cost_batch=16,
-        remaining_cycles=4,
-    ),
-    cost=DiscriminatorConfig(hidden_d=(16,)),
-    sac=SACConfig(hidden=(16, 16)),
+    girl=replace(TINY.girl, transitions=1200, episodes=6),
     generator=IdleConfig(hidden_idle=(8,), idle_steps=20, idle_batch=16),
 )
 FILES = ("policy.safetensors", "cost.safetensors", "metrics.jsonl", "idle.safetensors", "idle.json")
@@ -79,7 +68,7 @@ def always(value: float, obs: int, act: int) -> Generator:
 
 @pytest.mark.parametrize(("share", "cycle", "made"), [(0.25, 0, 0), (0.25, 1, 4), (1.0, 3, 16)])
 def test_a_share_of_the_experts_pairs_is_invented_after_the_warm_up(share, cycle, made):
-    setting = prepare(TINY)
+    setting = prepare(INVENTING)
     spec = setting.task.spec
     invented = Invented(always(0.123, spec.obs_dim, spec.act_dim), share, warmup=1)
     game = replace(setting.game, invented=invented)
@@ -98,7 +87,7 @@ def test_a_share_of_the_experts_pairs_is_invented_after_the_warm_up(share, cycle
 
 
 def test_settings_reach_the_game(tmp_path):
-    config = replace(TINY, idle_share=0.125, idle_warmup=3)
+    config = replace(INVENTING, idle_share=0.125, idle_warmup=3)
     invented = augmented(prepare(config), tmp_path).game.invented
     assert invented is not None
     assert (invented.share, invented.warmup) == (0.125, 3)
@@ -109,8 +98,8 @@ def test_settings_reach_the_game(tmp_path):
 def test_a_run_that_was_stopped_goes_on_with_its_generator(tmp_path, monkeypatch):
     for name in ("unbroken", "stopped"):
         directory = RunDirectory(tmp_path / name)
-        setting = augmented(prepare(TINY), directory.path)
-        directory.open(TINY)
+        setting = augmented(prepare(INVENTING), directory.path)
+        directory.open(INVENTING)
         reports = run(setting, directory, checkpoint_seconds=0.0)
         if name == "unbroken":
             list(reports)
@@ -119,7 +108,7 @@ def test_a_run_that_was_stopped_goes_on_with_its_generator(tmp_path, monkeypatch
         reports.close()
         with monkeypatch.context() as patch:
             patch.setattr(augmentation, "train_generator", None)  # it is read, not made again
-            again = augmented(prepare(TINY), directory.path)
+            again = augmented(prepare(INVENTING), directory.path)
         list(run(again, directory))
     for file in FILES:
         ours, theirs = ((tmp_path / name / file).read_bytes() for name in ("unbroken", "stopped"))
@@ -134,11 +123,11 @@ def test_a_run_that_was_stopped_goes_on_with_its_generator(tmp_path, monkeypatch
 
 
 def test_a_generator_comes_back_from_disk(tmp_path):
-    setting = augmented(prepare(TINY), tmp_path)
+    setting = augmented(prepare(INVENTING), tmp_path)
     assert setting.game.invented is not None
     assert setting.futures is not None
     kept = Trained(setting.game.invented.generator, setting.futures)
-    save_generator(tmp_path, kept, TINY.generator)
+    save_generator(tmp_path, kept, INVENTING.generator)
     found = load_generator(tmp_path, kept.generator.mend)
     assert found.quality == kept.quality
     states = setting.demos.trajectories.observations[:9]
@@ -147,7 +136,7 @@ def test_a_generator_comes_back_from_disk(tmp_path):
     ]
     assert np.array_equal(*made)
     with pytest.raises(InputError, match="exists and is no run"):
-        augmented(prepare(TINY), tmp_path)
+        augmented(prepare(INVENTING), tmp_path)
     (tmp_path / "idle.json").write_text("{}")
     with pytest.raises(InputError, match=r"idle\.json: cannot be read"):
         load_generator(tmp_path)
@@ -168,15 +157,15 @@ def test_a_generator_comes_back_from_disk(tmp_path):
 )
 def test_what_does_not_go_together_is_refused(change, words):
     with pytest.raises(InputError, match=words):
-        replace(TINY, **({"eta": None} | change))
+        replace(INVENTING, **({"eta": None} | change))
 
 
 def test_the_weighting_follows_the_generator():
-    assert replace(TINY, eta=None).eta == "geometric:0.7"
+    assert replace(INVENTING, eta=None).eta == "geometric:0.7"
 
 
 def test_discrete_actions_are_refused():
-    other = replace(TINY, env="CartPole-v1", demos="none.npz")
+    other = replace(INVENTING, env="CartPole-v1", demos="none.npz")
     with pytest.raises(InputError, match="continuous actions"):
         prepare(other)
 
@@ -257,7 +246,7 @@ def test_it_learns_from_some_episodes_and_is_judged_on_the_others(monkeypatch):
 
     monkeypatch.setattr(augmentation, "idle", learns)
     monkeypatch.setattr(augmentation, "judge_generator", judges)
-    train_generator(TINY.generator, NEAR, t, 0)
+    train_generator(INVENTING.generator, NEAR, t, 0)
     shown, held_out = split(t, 0)
     assert np.array_equal(seen["shown"].observations, shown.observations)
     assert np.array_equal(seen["held_out"].observations, held_out.observations)

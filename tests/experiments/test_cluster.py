@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import running
 
 from etairl.experiments.cluster import run_on_ray
 from etairl.experiments.grid import read_grid
@@ -25,7 +26,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),
-    pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="needs /proc"),
 ]
 
 GRID = """\
@@ -76,15 +76,7 @@ def begin(folder: Path, name: str) -> Study:
 
 def workers() -> list[int]:
     """Processes of Ray in which one of our tasks runs."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            title = (entry / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if title.startswith(b"ray::") and b"_task" in title:
-            found.append(int(entry.name))
-    return found
+    return [p for p, line in running().items() if line.startswith("ray::") and "_task" in line]
 
 
 @pytest.mark.slow

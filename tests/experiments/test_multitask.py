@@ -5,58 +5,45 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tiny import TINY
 
 import etairl
-from etairl.algorithms.girl import GirlConfig, girl
+from etairl.algorithms.girl import girl
 from etairl.cli.app import main
-from etairl.costs.discriminator import DiscriminatorConfig
 from etairl.demos import Demos, load_demos, save_demos
 from etairl.evaluation.matching import normalised_cost
 from etairl.experiments.imitation import begin, run
 from etairl.experiments.multitask import EXPERT, Scale, demonstrated_tasks, play_tasks
 from etairl.experiments.preparation import prepare
-from etairl.experiments.settings import TrainConfig
 from etairl.runs import RunDirectory, read_metrics
-from etairl.solvers.sac import SACConfig
 from etairl.tasks import planned_expert
 from etairl.tasks.navigation import NAME
 from etairl.types import InputError
 
 DEMOS = "etairl-Navigation-v0-300x50"
-TINY = TrainConfig(
+MANY = replace(
+    TINY,
     env=NAME,
     demos=DEMOS,
     demonstrations=30,
-    horizon=50,
-    measure_every=2,
-    girl=GirlConfig(
-        transitions=1800,
-        episodes=6,
-        solver_updates=5,
-        solver_batch=16,
-        cost_updates=3,
-        cost_batch=16,
-        remaining_cycles=4,
-    ),
-    cost=DiscriminatorConfig(hidden_d=(16,)),
-    sac=SACConfig(hidden=(16, 16)),
+    girl=replace(TINY.girl, transitions=1800, episodes=6),
 )
 
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory) -> etairl.Result:
-    return etairl.train(TINY, tmp_path_factory.mktemp("run") / "one")
+    return etairl.train(MANY, tmp_path_factory.mktemp("run") / "one")
 
 
 def test_the_learner_plays_the_tasks_of_the_demonstrations_of_its_cycle():
-    setting = prepare(TINY)
+    setting = prepare(MANY)
     state, _, buffer = begin(setting)
     tasks = setting.demos.trajectories.tasks
     cycles = list(girl(setting.game, setting.task, setting.expert, buffer, state))
     assert len(cycles) == 6
     for number, cycle in enumerate(cycles):
         # The expert's replay of a capacity of one cycle: the demonstrations drawn in it.
-        drawn = setting.expert.replay(TINY.seed, number, 6, 6 * 50)
+        drawn = setting.expert.replay(MANY.seed, number, 6, 6 * 50)
         rows = drawn.rows(drawn.offsets[:-1])
         theirs = setting.expert.buffer.transitions(rows, (6,)).observations[:, -2:]
         assert np.array_equal(cycle.rolled_out.tasks, theirs)
@@ -66,7 +53,7 @@ def test_the_learner_plays_the_tasks_of_the_demonstrations_of_its_cycle():
 
 
 def test_metrics_count_solved_tasks(result):
-    rows, scale = read_metrics(result.path), Scale.of(prepare(TINY))
+    rows, scale = read_metrics(result.path), Scale.of(prepare(MANY))
     assert scale is not None
     expert = load_demos(DEMOS).trajectories.take(np.arange(30)).returns.mean()
     assert scale.expert == pytest.approx(expert)
@@ -99,13 +86,13 @@ def test_both_settings_are_judged(result):
 
 
 def test_settings_have_their_tasks_and_horizons():
-    setting, policy = prepare(TINY), planned_expert(NAME)
+    setting, policy = prepare(MANY), planned_expert(NAME)
     tasks = demonstrated_tasks(setting, 40, 0)
     assert len(np.unique(tasks, axis=0)) == 30  # all of them, and ten again
-    learned = play_tasks(TINY, policy, 1, tasks)
+    learned = play_tasks(MANY, policy, 1, tasks)
     assert np.array_equal(learned.tasks, tasks)
     assert (learned.lengths == 50).all()
-    wide = play_tasks(TINY, policy, 1, 40, longer=2)
+    wide = play_tasks(MANY, policy, 1, 40, longer=2)
     assert (wide.lengths == 100).all()
     known = {tuple(t) for t in setting.demos.trajectories.tasks.tolist()}
     assert not {tuple(t) for t in wide.tasks.tolist()} & known
@@ -124,14 +111,14 @@ def test_evaluate_from_the_command_line(result, capsys):
 
 def test_a_run_that_was_stopped_ends_with_the_same_bytes(result, tmp_path):
     directory = RunDirectory(tmp_path / "stopped")
-    directory.open(TINY)
-    reports = run(prepare(TINY), directory, checkpoint_seconds=1000.0)
+    directory.open(MANY)
+    reports = run(prepare(MANY), directory, checkpoint_seconds=1000.0)
     for _ in range(3):
         next(reports)
     reports.close()  # as Ctrl-C does
     again = RunDirectory(tmp_path / "stopped")
-    again.open(TINY)
-    assert len(list(run(prepare(TINY), again, checkpoint_seconds=1000.0))) == 3
+    again.open(MANY)
+    assert len(list(run(prepare(MANY), again, checkpoint_seconds=1000.0))) == 3
     for name in ("policy.safetensors", "cost.safetensors", "metrics.jsonl", "result.json"):
         assert (tmp_path / "stopped" / name).read_bytes() == (result.path / name).read_bytes()
 
@@ -151,19 +138,19 @@ def test_demonstrations_that_do_not_fit(tmp_path):
         path = tmp_path / f"{number}.npz"
         save_demos(Demos(odd, demos.spec), path)
         with pytest.raises(InputError, match=message):
-            prepare(replace(TINY, demos=str(path), demonstrations=None))
+            prepare(replace(MANY, demos=str(path), demonstrations=None))
 
 
 @pytest.mark.slow
 def test_fetch_reach_trains_and_is_judged(tmp_path):
     """A few steps: the simulator is slow."""
     tiny = replace(
-        TINY,
+        MANY,
         env="FetchReach-v4",
         demos="FetchReach-v4-200x100",
         demonstrations=20,
         horizon=8,
-        girl=replace(TINY.girl, transitions=48, episodes=3),
+        girl=replace(MANY.girl, transitions=48, episodes=3),
     )
     result = etairl.train(tiny, tmp_path / "run")
     assert [row["success"] >= 0.0 for row in read_metrics(result.path)] == [True, True]

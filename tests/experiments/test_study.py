@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from processes import running
 
 from etairl.cli.app import main
 from etairl.demos import load_demos, save_demos
@@ -71,15 +72,8 @@ def unbroken(folder, surroundings) -> Path:
 
 def workers_of(study: Path) -> list[int]:
     """Processes of this study's runs, found by what they were called with."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (entry / "cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if b"etairl.experiments.worker" in words and str(study).encode() in words:
-            found.append(int(entry.name))
-    return found
+    words = ("etairl.experiments.worker", str(study))
+    return [pid for pid, line in running().items() if all(word in line for word in words)]
 
 
 def cycles(study: Path) -> int:
@@ -94,7 +88,6 @@ def start(folder: Path, study: Path, surroundings: dict[str, str]) -> subprocess
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="processes are found in /proc")
 def test_killed_driver_and_workers(folder, unbroken, surroundings):
     study, begun = folder / "killed", time.monotonic()
     kills = 0

@@ -166,7 +166,7 @@ def patient_interrupt() -> Iterator[Callable[[], bool]]:
         if asked:
             raise KeyboardInterrupt
         asked = True
-        print("stopping after this cycle; press Ctrl-C again to stop at once", file=sys.stderr)
+        print("stopping soon; press Ctrl-C again to stop at once", file=sys.stderr)
 
     before = signal.signal(signal.SIGINT, ask)
     try:

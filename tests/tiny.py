@@ -1,0 +1,25 @@
+"""Settings of a run that takes seconds and learns nothing."""
+
+from etairl.algorithms.girl import GirlConfig
+from etairl.costs.discriminator import DiscriminatorConfig
+from etairl.experiments.settings import TrainConfig
+from etairl.solvers.sac import SACConfig
+
+TINY = TrainConfig(
+    env="Pendulum-v1",
+    demos="Pendulum-v1-25x200",
+    demonstrations=5,
+    horizon=50,
+    measure_every=2,
+    girl=GirlConfig(
+        transitions=1500,
+        episodes=5,
+        solver_updates=5,
+        solver_batch=16,
+        cost_updates=3,
+        cost_batch=16,
+        remaining_cycles=4,
+    ),
+    cost=DiscriminatorConfig(hidden_d=(16,)),
+    sac=SACConfig(hidden=(16, 16)),
+)
