@@ -1,9 +1,14 @@
 """The benchmark measures what it says; its speed limits are no test (machines are shared)."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from etairl.bench import sampling, solver, tabular
+from etairl.bench import run, sampling, solver, study, tabular
+from etairl.experiments.presets import preset
+from etairl.tasks import make_task
+from etairl.types import InputError
 
 
 def test_every_case_is_timed(monkeypatch):
@@ -30,6 +35,44 @@ def test_rollouts_and_updates_are_timed():
     found = solver.bench_rollouts("Pendulum-v1", envs=3, steps=10, rounds=1)
     assert found.ratio == pytest.approx(found.with_policy / found.fixed_actions)
     assert solver.bench_update("Hopper-v5", (8,), batch=4, updates=2).milliseconds > 0
+
+
+def test_a_cycle_is_timed_with_the_same_simulation_on_both_sides(monkeypatch):
+    small = preset("default")
+    small = replace(
+        small,
+        horizon=20,
+        girl=replace(small.girl, episodes=3, solver_updates=2, cost_updates=2, transitions=10_000),
+    )
+    monkeypatch.setattr(run, "preset", lambda name: small)
+    found = run.bench_run("Pendulum-v1", "small", rounds=2)
+    assert found.transitions == 60
+    assert 0 < found.played < min(found.megan, found.gail)
+    assert found.ratio_to_gail == pytest.approx(found.megan / found.gail)
+    assert found.ratio_to_simulator == pytest.approx(found.megan / found.simulator)
+
+
+def test_the_stopwatch_counts_the_steps_of_its_task_alone():
+    task = run.Stopwatch(make_task("Pendulum-v1", 2, horizon=5))
+    twin = make_task("Pendulum-v1", 2, horizon=5)
+    assert task.reset() == pytest.approx(twin.reset())
+    assert task.seconds == 0
+    actions = np.zeros((2, 1), np.float32)
+    assert task.step(actions).observations == pytest.approx(twin.step(actions).observations)
+    assert task.seconds > 0
+
+
+@pytest.mark.slow  # 80 s: three processes that import and compile
+def test_runs_side_by_side_are_timed():
+    found = study.bench_study(cycles=1)
+    assert found.ratio == pytest.approx(found.one_by_one / found.side_by_side)
+    assert found.ok == (found.ratio >= 1.8)
+
+
+def test_runs_side_by_side_need_cores(monkeypatch):
+    monkeypatch.setattr(study, "cores", lambda: 1)
+    with pytest.raises(InputError, match="need 2 cores, here are 1"):
+        study.bench_study()
 
 
 def test_exact_measures_are_timed(monkeypatch):

@@ -3,11 +3,12 @@
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import jax
 import numpy as np
 
-from etairl.algorithms.girl import Cycle, Expert, Girl, girl
+from etairl.algorithms.girl import Expert, Girl, girl
 from etairl.costs.discriminator import Discriminator
 from etairl.eta import parse_eta
 from etairl.experiments.presets import preset
@@ -16,6 +17,7 @@ from etairl.rollouts import UniformPolicy, collect
 from etairl.solvers.policy import ActionScaling
 from etairl.solvers.sac import SAC
 from etairl.tasks import make_task
+from etairl.types import Step, Task
 
 
 @dataclass(frozen=True)
@@ -27,8 +29,13 @@ class Run:
     """of one cycle"""
     megan: float
     gail: float
+    """both with the simulator's seconds of `played`: their policies soon differ, and how long a
+    simulator takes depends on what it is told to do, so each playing its own episodes would compare
+    those"""
+    played: float
+    """the simulator inside a cycle, the median over the cycles of both"""
     simulator: float
-    """the bare simulator, for as many transitions"""
+    """the bare simulator, for as many transitions, with actions that stay the same"""
     ratio_to_simulator: float
     limit_to_simulator: float
     ratio_to_gail: float
@@ -36,28 +43,37 @@ class Run:
     ok: bool
 
 
-def bench_run(environment: str, name: str, rounds: int = 4) -> Run:
+class Seconds(NamedTuple):
+    """Of one cycle."""
+
+    played: float
+    others: float
+    """draws, updates of both players, actions of the policy"""
+
+
+def bench_run(environment: str, name: str, rounds: int = 6) -> Run:
     """Cycles of MEGAN, cycles of GAIL and bare simulation in turn; the fastest of each counts."""
     megan, gail = (_cycles(environment, name, eta) for eta in ("geometric:0.99", "dirac:0"))
     for cycles in (megan, gail):  # the first one compiles
         next(cycles)
-    taken: dict[str, list[float]] = {"megan": [], "gail": [], "simulator": []}
+    taken: dict[str, list[Seconds]] = {"megan": [], "gail": []}
+    bare = []
     for _ in range(rounds):
-        for key, cycles in (("megan", megan), ("gail", gail)):
-            start = time.perf_counter()
-            jax.block_until_ready(next(cycles).state)
-            taken[key].append(time.perf_counter() - start)
-        taken["simulator"].append(_bare(environment, name))
-    fastest = {key: min(values) for key, values in taken.items()}
+        taken["megan"].append(next(megan))
+        taken["gail"].append(next(gail))
+        bare.append(_bare(environment, name))
+    played = float(np.median([seconds.played for arm in taken.values() for seconds in arm]))
+    fastest = {key: played + min(seconds.others for seconds in arm) for key, arm in taken.items()}
     config = preset(name)
-    to_simulator = fastest["megan"] / fastest["simulator"]
+    to_simulator = fastest["megan"] / min(bare)
     to_gail = fastest["megan"] / fastest["gail"]
     return Run(
         environment=environment,
         transitions=config.girl.episodes * config.horizon,
         megan=fastest["megan"],
         gail=fastest["gail"],
-        simulator=fastest["simulator"],
+        played=played,
+        simulator=min(bare),
         ratio_to_simulator=to_simulator,
         limit_to_simulator=1.5,
         ratio_to_gail=to_gail,
@@ -66,16 +82,46 @@ def bench_run(environment: str, name: str, rounds: int = 4) -> Run:
     )
 
 
-def _cycles(environment: str, name: str, eta: str) -> Iterator[Cycle]:
+def _cycles(environment: str, name: str, eta: str) -> Iterator[Seconds]:
     config = preset(name)
-    task = make_task(environment, config.girl.episodes, horizon=config.horizon, mode="fixed")
+    task = Stopwatch(
+        make_task(environment, config.girl.episodes, horizon=config.horizon, mode="fixed")
+    )
     stage = make_task(environment, 10, horizon=config.horizon, mode="fixed", seed=1)
     demos = collect(np.random.default_rng(0), stage, UniformPolicy(stage), 10)
     cost = Discriminator(config.cost, task.spec)
     sampler = FutureSampler(parse_eta(eta), method=config.sampler)
     game = Girl(config.girl, 0, cost, SAC(config.sac, task.spec), sampler)
     expert = Expert.of(demos, ActionScaling(task.spec))
-    return girl(game, task, expert, game.make_buffer(task), game.init(expert))
+    cycles = girl(game, task, expert, game.make_buffer(task), game.init(expert))
+    while True:
+        start, task.seconds = time.perf_counter(), 0.0
+        jax.block_until_ready(next(cycles).state)
+        yield Seconds(task.seconds, time.perf_counter() - start - task.seconds)
+
+
+class Stopwatch:
+    """A task that adds up the seconds of its steps."""
+
+    def __init__(self, task: Task):
+        self.task, self.seconds = task, 0.0
+        self.spec, self.envs, self.horizon = task.spec, task.envs, task.horizon
+        self.resets = task.resets
+
+    def replay(self, resets: np.ndarray) -> None:
+        """As the task does."""
+        self.task.replay(resets)
+
+    def reset(self) -> np.ndarray:
+        """As the task does, not timed."""
+        return self.task.reset()
+
+    def step(self, actions: np.ndarray) -> Step:
+        """As the task does, timed."""
+        start = time.perf_counter()
+        step = self.task.step(actions)
+        self.seconds += time.perf_counter() - start
+        return step
 
 
 def _bare(environment: str, name: str) -> float:

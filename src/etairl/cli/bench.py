@@ -9,7 +9,7 @@ import tyro
 
 from etairl.cli.console import out, parse, print_json, table, track, working
 
-What = Literal["all", "sampling", "solver", "run", "tabular"]
+What = Literal["all", "sampling", "solver", "run", "study", "tabular"]
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,8 @@ class Config:
     what: Annotated[tyro.conf.Positional[What], tyro.conf.arg(metavar="WHAT")] = "all"
     """sampling: index draws beside a plain uniform draw, MMD² beside its matrix products;
     solver: gradient updates, and rollouts beside the bare simulator; run: a cycle of MEGAN beside
-    one of GAIL and beside the bare simulator; tabular: exact measures of sparse MDPs"""
+    one of GAIL and beside the bare simulator; study: runs side by side beside runs one by one;
+    tabular: exact measures of sparse MDPs"""
     peers: Annotated[Path | None, tyro.conf.arg(metavar="PYTHON")] = None
     """solver: the Python of an environment with Stable-Baselines3 and SBX, to time them as well
     (see benchmarks/)"""
@@ -32,7 +33,13 @@ def run(arguments: list[str]) -> int:
     config = parse(Config, arguments, "bench")
     found: dict[str, Any] = {}
     good = True
-    benches = {"sampling": _sampling, "solver": _solver, "run": _run, "tabular": _tabular}
+    benches = {
+        "sampling": _sampling,
+        "solver": _solver,
+        "run": _run,
+        "study": _study,
+        "tabular": _tabular,
+    }
     for name, bench in benches.items():
         if config.what in (name, "all"):
             result, ok = bench(config)
@@ -143,6 +150,20 @@ def _run(config: Config) -> tuple[dict[str, Any], bool]:
         ]
         table((*columns, "to simulator", "to GAIL"), rows)
     return {"runs": runs}, all(r.ok for r in runs)
+
+
+def _study(config: Config) -> tuple[dict[str, Any], bool]:
+    from etairl.bench.study import bench_study
+
+    with working("timing two runs one by one, then side by side; some minutes"):
+        found = bench_study()
+    if not config.json:
+        out().print(
+            f"{found.runs} runs of {found.transitions:,} transitions: {found.one_by_one:.0f} s one "
+            f"by one, {found.side_by_side:.0f} s side by side: {found.ratio:.2f} times the runs "
+            f"per hour, limit {found.limit:g}" + ("" if found.ok else " !")
+        )
+    return {"study": found}, found.ok
 
 
 def _tabular(config: Config) -> tuple[dict[str, Any], bool]:

@@ -85,7 +85,6 @@ class Study:
             for job in jobs:
                 if job.name in known and known[job.name].config != job.config:
                     other = _differing(known[job.name].config, job.config)
-                    other = _differing(known[job.name].config, job.config)
                     raise InputError(
                         f"{job.where('')}{path} holds a run {job.name} with other settings "
                         f"({other}); choose another folder with -o"
