@@ -23,3 +23,23 @@ TINY = TrainConfig(
     cost=DiscriminatorConfig(hidden_d=(16,)),
     sac=SACConfig(hidden=(16, 16)),
 )
+
+GRID = """\
+seeds = 1
+[settings]
+env = "Pendulum-v1"
+demos = "Pendulum-v1-25x200"
+demonstrations = 4
+horizon = 50
+episodes = 2
+transitions = 2000
+solver_updates = 4
+solver_batch = 16
+cost_updates = 2
+cost_batch = 16
+remaining_cycles = 6
+hidden = [8]
+hidden_d = [8]
+[grid]
+eta = ["dirac:0", "geometric:0.75"]
+"""

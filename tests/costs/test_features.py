@@ -60,7 +60,9 @@ def test_bumps_sit_on_demonstrations(rng):
     assert sorted(centres[:, 0]) == pytest.approx(sorted(z[:, 0]), abs=1e-5)
     raw = np.exp(-((z[:, None] - centres[None]) ** 2).sum(axis=2) / 3)
     assert np.asarray(features(state, *seen)) == pytest.approx(standardised(raw), abs=1e-3)
-    assert features.names(state)[:2] == ("near0", "near1")
+    far = np.argsort(-np.abs(centres[1]))[:2]
+    told = " ".join(f"{('s0', 's1', 'a0')[j]}{centres[1][j]:+.1f}" for j in far)
+    assert features.names(state)[1] == f"near1({told})"
 
 
 def test_many_waves_make_the_kernel_of_the_mmd(rng):

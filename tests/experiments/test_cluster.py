@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tiny
 from processes import running
 
 from etairl.experiments.cluster import run_on_ray
@@ -28,25 +29,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::FutureWarning"),
 ]
 
-GRID = """\
-seeds = 1
-[settings]
-env = "Pendulum-v1"
-demos = "Pendulum-v1-25x200"
-demonstrations = 4
-horizon = 50
-episodes = 2
-transitions = 4000
-solver_updates = 4
-solver_batch = 16
-cost_updates = 2
-cost_batch = 16
-remaining_cycles = 6
-hidden = [8]
-hidden_d = [8]
-[grid]
-eta = ["dirac:0", "geometric:0.75"]
-"""
+GRID = tiny.GRID.replace("transitions = 2000", "transitions = 4000")
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,10 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+import tiny
 from safetensors.numpy import load_file, save_file
 
 import etairl
-from etairl.algorithms.girl import GirlConfig
 from etairl.cli.app import main
 from etairl.cli.evaluate import print_features
 from etairl.cli.running import follow
@@ -22,30 +22,16 @@ from etairl.evaluation.explanation import FeatureGap
 from etairl.evaluation.matching import Distance
 from etairl.experiments.imitation import run
 from etairl.experiments.preparation import prepare, remarks
-from etairl.experiments.settings import TrainConfig, read_config
+from etairl.experiments.settings import read_config
 from etairl.experiments.verdict import Verdict
 from etairl.runs import RunDirectory, read_metrics
 from etairl.solvers.sac import SACConfig
 from etairl.types import InputError
 
-TINY = TrainConfig(
-    env="Pendulum-v1",
-    demos="Pendulum-v1-25x200",
-    demonstrations=5,
-    horizon=50,
-    measure_every=2,
-    girl=GirlConfig(
-        transitions=750,
-        episodes=5,
-        solver_updates=5,
-        solver_batch=16,
-        cost_updates=3,
-        cost_batch=16,
-        remaining_cycles=2,
-    ),
-    cost=DiscriminatorConfig(hidden_d=(16,)),
+TINY = replace(
+    tiny.TINY,
+    girl=replace(tiny.TINY.girl, transitions=750, remaining_cycles=2),
     linear=LinearConfig(features="identity"),
-    sac=SACConfig(hidden=(16, 16)),
 )
 pytestmark = pytest.mark.usefixtures("unchecked")  # as users run it
 

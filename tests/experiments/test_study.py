@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from processes import running
+from tiny import GRID
 
 from etairl.cli.app import main
 from etairl.demos import load_demos, save_demos
@@ -20,25 +21,6 @@ from etairl.experiments.study import Study, locked
 from etairl.experiments.worker import FAILED, ONE_THREAD, STOPPED, work
 from etairl.types import InputError
 
-GRID = """\
-seeds = 1
-[settings]
-env = "Pendulum-v1"
-demos = "Pendulum-v1-25x200"
-demonstrations = 4
-horizon = 50
-episodes = 2
-transitions = 2000
-solver_updates = 4
-solver_batch = 16
-cost_updates = 2
-cost_batch = 16
-remaining_cycles = 6
-hidden = [8]
-hidden_d = [8]
-[grid]
-eta = ["dirac:0", "geometric:0.75"]
-"""
 TABLES = ("results.csv", "results.json", "statistics.json")
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import asdict
+from decimal import Decimal
 from typing import Any, TypeVar
 
 import rich.progress
@@ -25,6 +26,37 @@ Config = TypeVar("Config")
 Item = TypeVar("Item")
 _SECONDS_BETWEEN_LINES = 5.0
 _BOX_TITLES = ("Parsing error", "Invalid choice", "Value error", "Unrecognized options")
+
+
+_SPELLINGS = tyro.constructors.ConstructorRegistry()
+
+
+@_SPELLINGS.primitive_rule
+def _whole_numbers(
+    info: tyro.constructors.PrimitiveTypeInfo,
+) -> tyro.constructors.PrimitiveConstructorSpec[int] | None:
+    """A million may be written 1000000, 1_000_000 or 1e6."""
+    if info.type is not int:
+        return None
+    return tyro.constructors.PrimitiveConstructorSpec(
+        nargs=1,
+        metavar="INT",
+        instance_from_str=lambda words: whole(words[0]),
+        is_instance=lambda value: isinstance(value, int),
+        str_from_instance=lambda value: [str(value)],
+    )
+
+
+def whole(word: str) -> int:
+    """A whole number, exactly, in any of its spellings."""
+    if re.fullmatch(r"[+-]?\d+(\.\d+)?[eE]\d\d?", word):
+        number = Decimal(word)
+        if number == int(number):
+            return int(number)
+    try:
+        return int(word)
+    except ValueError:
+        raise ValueError(f"{word!r} is no whole number") from None
 
 
 def parse(
@@ -48,6 +80,7 @@ def parse(
                 prog=f"etairl {command}",
                 default=tyro.MISSING_NONPROP if default is None else default,
                 config=() if pairs else (tyro.conf.FlagCreatePairsOff,),
+                registry=_SPELLINGS,
             )
     except SystemExit as stop:
         if stop.code:
@@ -60,9 +93,6 @@ def _one_line(box: str) -> str:
     plain = re.sub(r"\x1b\[[0-9;]*m|\[/?[a-z]+\]|[│╭╮╰╯─]+", " ", box)
     words = " ".join(plain.split())
     words = re.sub(f"^({'|'.join(_BOX_TITLES)}) ", "", words)
-    words = re.sub(
-        r"invalid literal for int\(\) with base 10: (\S+)", r"\1 is no whole number", words
-    )
     words = re.sub(r" Argument helptext:.*(?= For full helptext)", "", words)
     return re.sub(r" For full helptext, (?:run|see):? (.*)$", r"; see \1", words)
 

@@ -51,7 +51,7 @@ class Features:
                 "identity, fourier:N or rbf:N, or fewer demonstrations"
             )
         found = np.asarray(self.map(arrays, z, some.obs, act), np.float64)
-        names = self.map.names(self.view.names, count)
+        names = self.map.names(self.view.names, count, arrays)
         if (wrong := _not_finite(names, found, "demonstrated pair")) is not None:
             raise InputError(wrong)
         mean, scale = standard_units(found)
@@ -83,7 +83,7 @@ class Features:
 
     def names(self, state: FeatureState) -> tuple[str, ...]:
         """One per feature."""
-        return self.map.names(self.view.names, len(state.mean))
+        return self.map.names(self.view.names, len(state.mean), state.arrays)
 
     def remarks(self, state: FeatureState, expert: Points) -> list[str]:
         """Sentences on features that say nothing, or nothing of their own, about the expert."""

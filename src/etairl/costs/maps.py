@@ -37,7 +37,9 @@ class FeatureMap(Protocol):
         """One column per feature."""
         ...
 
-    def names(self, columns: tuple[str, ...], count: int) -> tuple[str, ...]:
+    def names(
+        self, columns: tuple[str, ...], count: int, arrays: tuple[Array, ...]
+    ) -> tuple[str, ...]:
         """One per feature."""
         ...
 
@@ -54,7 +56,9 @@ class Identity:
         """See `FeatureMap`."""
         return z
 
-    def names(self, columns: tuple[str, ...], count: int) -> tuple[str, ...]:
+    def names(
+        self, columns: tuple[str, ...], count: int, arrays: tuple[Array, ...]
+    ) -> tuple[str, ...]:
         """See `FeatureMap`."""
         return columns
 
@@ -72,7 +76,9 @@ class Quadratic:
         i, j = np.triu_indices(z.shape[-1])
         return jnp.concatenate([z, z[..., i] * z[..., j]], axis=-1)
 
-    def names(self, columns: tuple[str, ...], count: int) -> tuple[str, ...]:
+    def names(
+        self, columns: tuple[str, ...], count: int, arrays: tuple[Array, ...]
+    ) -> tuple[str, ...]:
         """See `FeatureMap`."""
         pairs = zip(*np.triu_indices(len(columns)), strict=True)
         products = (f"{columns[i]}²" if i == j else f"{columns[i]}·{columns[j]}" for i, j in pairs)
@@ -98,9 +104,11 @@ class Fourier:
         frequencies, phases = arrays
         return np.sqrt(2.0) * jnp.cos(z @ frequencies + phases)
 
-    def names(self, columns: tuple[str, ...], count: int) -> tuple[str, ...]:
-        """See `FeatureMap`."""
-        return tuple(f"wave{i}" for i in range(count))
+    def names(
+        self, columns: tuple[str, ...], count: int, arrays: tuple[Array, ...]
+    ) -> tuple[str, ...]:
+        """`wave7(s3+1.9 a0-1.2)` changes most with these two columns, by so much per unit."""
+        return _most(columns, "wave", np.asarray(arrays[0]).T)
 
 
 @dataclass(frozen=True)
@@ -125,9 +133,11 @@ class Radial:
         distance = jnp.maximum(squares - 2.0 * z @ centres.T, 0.0)
         return jnp.exp(-distance / z.shape[-1])
 
-    def names(self, columns: tuple[str, ...], count: int) -> tuple[str, ...]:
-        """See `FeatureMap`."""
-        return tuple(f"near{i}" for i in range(count))
+    def names(
+        self, columns: tuple[str, ...], count: int, arrays: tuple[Array, ...]
+    ) -> tuple[str, ...]:
+        """`near7(s3+1.9 a0-1.2)` sits at a pair that is least common in these two columns."""
+        return _most(columns, "near", np.asarray(arrays[0]))
 
 
 @dataclass(frozen=True)
@@ -162,7 +172,9 @@ class Own:
             )
         return found
 
-    def names(self, columns: tuple[str, ...], count: int) -> tuple[str, ...]:
+    def names(
+        self, columns: tuple[str, ...], count: int, arrays: tuple[Array, ...]
+    ) -> tuple[str, ...]:
         """See `FeatureMap`."""
         given = tuple(map(str, getattr(self._function(), "names", ())))
         if given and len(given) != count:
@@ -187,6 +199,16 @@ class Own:
         if not callable(found):
             raise InputError(f"{self.path} is no function, so it cannot be a feature map")
         return found
+
+
+def _most(columns: tuple[str, ...], kind: str, vectors: np.ndarray) -> tuple[str, ...]:
+    """Names by the two largest entries of a vector each."""
+    return tuple(
+        f"{kind}{i}("
+        + " ".join(f"{columns[j]}{vector[j]:+.1f}" for j in np.argsort(-np.abs(vector))[:2])
+        + ")"
+        for i, vector in enumerate(vectors)
+    )
 
 
 def parse_features(text: str) -> FeatureMap:

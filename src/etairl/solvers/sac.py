@@ -266,17 +266,9 @@ class SAC:
         `cost(cost_state, obs, act, next_obs)` relabels each batch with the current cost; None
         keeps the costs that came with it.
         """
-
-        def body(carry: SACState, step: tuple[Batch, PRNGKeyArray]) -> tuple[SACState, SACInfo]:
-            batch, key_update = step
-            if cost is not None:
-                today = cost(cost_state, batch.obs, batch.act, batch.next_obs)
-                batch = batch._replace(cost=today)
-            return self.update(carry, batch, key_update, critics_only)
-
-        keys = jax.random.split(key, batches.cost.shape[0])
-        state, infos = jax.lax.scan(body, state, (batches, keys))
-        return state, jax.tree.map(jnp.mean, infos)
+        return relabelled_scan(
+            partial(self.update, critics_only=critics_only), state, batches, key, cost, cost_state
+        )
 
     def temper(self, state: SACState, entropy: Scalar, here: Rows) -> tuple[Scalar, Any]:
         """One step of the temperature towards the target entropy, unless it is fixed."""
@@ -313,3 +305,25 @@ class SAC:
     def _optimiser(self, rate: float) -> optax.GradientTransformation:
         clip, adam = self.config.max_gradient_norm, optax.adam(rate)
         return adam if clip is None else optax.chain(optax.clip_by_global_norm(clip), adam)
+
+
+def relabelled_scan(
+    update: Callable[[Any, Batch, PRNGKeyArray], tuple[Any, Any]],
+    state: Any,
+    batches: Batch,
+    key: PRNGKeyArray,
+    cost: CostFunction | None,
+    cost_state: Any,
+) -> tuple[Any, Any]:
+    """`update` on each of the batches, with today's costs; the last state and the mean info."""
+
+    def body(carry: Any, step: tuple[Batch, PRNGKeyArray]) -> tuple[Any, Any]:
+        batch, key_update = step
+        if cost is not None:
+            today = cost(cost_state, batch.obs, batch.act, batch.next_obs)
+            batch = batch._replace(cost=today)
+        return update(carry, batch, key_update)
+
+    keys = jax.random.split(key, batches.cost.shape[0])
+    state, infos = jax.lax.scan(body, state, (batches, keys))
+    return state, jax.tree.map(jnp.mean, infos)

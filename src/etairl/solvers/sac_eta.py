@@ -31,7 +31,7 @@ from etairl.solvers.clock import Clock, Moment, make_clock
 from etairl.solvers.heads import Head, Seen
 from etairl.solvers.losses import Rows, Scalar, critic_loss
 from etairl.solvers.policy import HeadPolicy
-from etairl.solvers.sac import SAC, Batch, CostFunction, SACState
+from etairl.solvers.sac import SAC, Batch, CostFunction, SACState, relabelled_scan
 
 
 class EtaState(NamedTuple):
@@ -235,17 +235,9 @@ class SACEta:
         critics_only: bool = False,
     ) -> tuple[EtaState, EtaInfo]:
         """Many updates in one compiled scan, as `SAC.updates`."""
-
-        def body(carry: EtaState, step: tuple[Batch, PRNGKeyArray]) -> tuple[EtaState, EtaInfo]:
-            batch, key_update = step
-            if cost is not None:
-                today = cost(cost_state, batch.obs, batch.act, batch.next_obs)
-                batch = batch._replace(cost=today)
-            return self.update(carry, batch, key_update, critics_only)
-
-        keys = jax.random.split(key, batches.cost.shape[0])
-        state, infos = jax.lax.scan(body, state, (batches, keys))
-        return state, jax.tree.map(jnp.mean, infos)
+        return relabelled_scan(
+            partial(self.update, critics_only=critics_only), state, batches, key, cost, cost_state
+        )
 
 
 def sac_eta(plain: SAC, eta: Eta, horizon: int) -> SAC | SACEta:

@@ -4,9 +4,10 @@ import warnings
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int, Num
+from jaxtyping import Int
 
 from etairl.tasks.spaces import flatten, read_spec
+from etairl.tasks.stepping import SteppingTask
 from etairl.types import InputError, Step
 
 _NO_LIMIT = 2**31 - 1
@@ -21,7 +22,7 @@ def envpool_names() -> list[str]:
     return list(envpool.list_all_envs())
 
 
-class EnvPoolTask:
+class EnvPoolTask(SteppingTask):
     """`envs` copies of one environment, in lockstep."""
 
     def __init__(
@@ -65,7 +66,6 @@ class EnvPoolTask:
             observation_space, action_space = self._pool.observation_space, self._pool.action_space
         self.spec = read_spec(environment, observation_space, action_space)
         self._action_dtype = action_space.dtype
-        self._everyone = np.arange(envs, dtype=np.int32)
         self._ended = np.zeros(envs, dtype=bool)
         self._time = np.zeros(envs, dtype=np.int64)
         self.resets = np.zeros(envs, dtype=np.int64)
@@ -80,20 +80,6 @@ class EnvPoolTask:
             self._pool.reset(behind)
             self.resets[behind] += 1
 
-    def rejoin(
-        self,
-        resets: Int[np.ndarray, " envs"],
-        actions: Num[np.ndarray, "steps envs act"],
-        ages: Int[np.ndarray, " envs"],
-    ) -> Float[np.ndarray, "envs obs"]:
-        """See `RejoinableTask`."""
-        self.replay(resets - 1)
-        observations = self.reset()
-        for left, row in zip(range(len(actions), 0, -1), actions, strict=True):
-            ids = self._everyone[ages >= left]
-            observations[ids] = self._move(ids, row[ids]).observations
-        return observations
-
     def reset(self) -> np.ndarray:
         """Start all copies anew."""
         observations, _ = self._pool.reset()
@@ -102,11 +88,8 @@ class EnvPoolTask:
         self.resets += 1
         return flatten(observations, self.envs)
 
-    def step(self, actions: np.ndarray) -> Step:
-        """Act in all copies; an ended one is reset instead."""
-        return self._move(self._everyone, actions)
-
-    def _move(self, ids: np.ndarray, actions: np.ndarray) -> Step:
+    def move(self, ids: np.ndarray, actions: np.ndarray) -> Step:
+        """Act in these copies; an ended one is reset instead."""
         fresh, over = self._ended[ids], self._time[ids] == self.horizon
         if over.any():
             observations = np.empty((len(ids), self.spec.obs_dim), np.float32)

@@ -4,14 +4,14 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from jaxtyping import Float, Int, Num
 
 import etairl.tasks.navigation_env as _registered  # noqa: F401
 from etairl.tasks.spaces import flatten, read_spec
+from etairl.tasks.stepping import SteppingTask
 from etairl.types import InputError, Step
 
 
-class GymnasiumTask:
+class GymnasiumTask(SteppingTask):
     """`envs` copies of one environment, one after the other in this process."""
 
     def __init__(
@@ -47,20 +47,6 @@ class GymnasiumTask:
         """Every episode has a seed of its own, so counting is enough."""
         self.resets[:] = resets
 
-    def rejoin(
-        self,
-        resets: Int[np.ndarray, " envs"],
-        actions: Num[np.ndarray, "steps envs act"],
-        ages: Int[np.ndarray, " envs"],
-    ) -> Float[np.ndarray, "envs obs"]:
-        """See `RejoinableTask`."""
-        self.replay(resets - 1)
-        observations = self.reset()
-        for left, row in zip(range(len(actions), 0, -1), actions, strict=True):
-            ids = np.flatnonzero(ages >= left)
-            observations[ids] = self._move(ids, row[ids]).observations
-        return observations
-
     def reset(self) -> np.ndarray:
         """Start all copies anew."""
         self._ended[:] = False
@@ -72,11 +58,8 @@ class GymnasiumTask:
         self.resets[i] += 1
         return self._row(self._call(i, "reset", seed=int(words[0] >> 1))[0])
 
-    def step(self, actions: np.ndarray) -> Step:
-        """Act in all copies; an ended one is reset instead."""
-        return self._move(np.arange(self.envs), actions)
-
-    def _move(self, ids: np.ndarray, actions: np.ndarray) -> Step:
+    def move(self, ids: np.ndarray, actions: np.ndarray) -> Step:
+        """Act in these copies; an ended one is reset instead."""
         observations = np.empty((len(ids), self.spec.obs_dim), np.float32)
         rewards = np.zeros(len(ids), np.float32)
         terminated, truncated = np.zeros(len(ids), bool), np.zeros(len(ids), bool)
