@@ -24,7 +24,7 @@ def made_up_study(path: Path, jobs: list[Job], level: Level, scale: str | None =
         for row in _rows(value, job.config.seed):
             directory.log(row)
             directory.log_time({"cycle": row["cycle"], "seconds": 2.0})
-        directory.finish(_result(value))
+        directory.finish(_result(value, 4 if scale == "smoke" else 40))
     # A random policy has return 0, the expert 1000.
     kinds = {f"{j.config.env} {j.config.mode} {j.config.horizon}": 0.0 for j in study.jobs}
     write_json(path / "random.json", kinds)
@@ -54,12 +54,12 @@ def _rows(value: float, seed: int) -> list[dict[str, Any]]:
     return rows
 
 
-def _result(value: float) -> dict[str, Any]:
+def _result(value: float, cycles: int) -> dict[str, Any]:
     def distance(x: float) -> dict[str, float]:
         return {"value": x, "low": 0.9 * x, "high": 1.1 * x, "floor": 0.01}
 
     return {
-        "cycles": 40,
+        "cycles": cycles,
         "transitions": 200_000,
         "remaining": {
             "cycles": 40,

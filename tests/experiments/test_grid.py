@@ -77,6 +77,18 @@ REFUSED = [
     ("[grid]\neta = [", "line 2"),
     ("[[runs]]\npatience = 3\n[[runs]]\npatience = 0", "line 4: patience"),
     ('[settings]\nalgorithm = "gail"\neta = "uniform"', "line 3: "),
+    ("seeds = 100000000000\n[settings]\nhorizon = 9", "100,000,000,000 runs are too many"),
+    (
+        f"[grid]\nhorizon = {list(range(1, 300))}\nepisodes = {list(range(1, 300))}",
+        "line 1: 268,203 runs are too many",
+    ),
+    ("", "it asks for no run"),
+    ("seeds = 2", "it asks for no run"),
+    ("settings.hidden = [16]\nsettings.horizon = 0", "line 2: horizon must be at least 1"),
+    ("\nsettings = { hidden = [16], horizon = 0 }", "line 2: horizon must be at least 1"),
+    ("seeds = 1\n\n[[grid]]\nhorizon = [1]", "line 3: grid must be a table"),
+    ("[settings]\nhorizon = 9\n[settings.girl]\nepisodes = 1", "line 3: unknown setting 'girl'"),
+    ('[grid]\nsampler = ["two_stage", "exact"]\neta = ["dirac:0"]', "asked for twice"),
     ("[grid]\nhorizon = [1, 2.5]", "line 2: horizon takes a whole number, got 2.5"),
 ]
 
@@ -92,6 +104,15 @@ def test_what_is_wrong_is_refused_with_its_line(tmp_path, text, why):
     [
         ('[settings]\nenv = "Pendulum-v1"\ndemos = "mine.npz"', "line 3: .*no such file: mine.npz"),
         ('[settings]\nenv = "Nonsense-v0"\ndemos = "Pendulum-v1-25x200"', "line 2: .*Nonsense"),
+        (
+            '[settings]\nenv = "Pendulum-v1"\ndemos = "Pendulum-v1-25x200"\ndemonstrations = 99',
+            "line 4: .*99",
+        ),
+        (
+            '[settings]\nenv = "Pendulum-v1"\ndemos = "Pendulum-v1-25x200"\nhorizon = 50\n'
+            'frozen_cost = "missing-run"',
+            "line 5: missing-run is no finished run",
+        ),
         (
             '[settings]\nenv = "Hopper-v5"\ndemos = "Pendulum-v1-25x200"\nhorizon = 50',
             "line 3: .*3 columns",
@@ -161,3 +182,7 @@ def test_unknown_studies_and_environments():
         named_jobs("figur1", "quick", [0])
     with pytest.raises(InputError, match="has no environment Pendulum"):
         named_jobs("figure1", "quick", [0], ["Pendulum-v1"])
+    with pytest.raises(InputError, match="fetch has no environment Hopper-v5; choose from Fetch"):
+        named_jobs("fetch", "quick", [0], ["Hopper-v5"])
+    with pytest.raises(InputError, match="is asked for twice"):
+        named_jobs("figure1", "quick", [0], ["Hopper-v5", "Hopper-v5"])

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import tyro
 
 from etairl.cli.console import out, parse, print_json, working
+from etairl.experiments.notes import notes
 from etairl.experiments.reporting import as_study, report_data
 from etairl.figures.page import study_page
 from etairl.figures.save import save_figure
@@ -24,7 +25,8 @@ class Config:
     studies: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="STUDY|RUN")]
     """folders of studies, or finished runs"""
     output: Annotated[Path | None, tyro.conf.arg(aliases=["-o"], metavar="FOLDER")] = None
-    """where to write; the study itself if there is only one, else the folder `report`"""
+    """where to write: page, figures, tables, notes, and a digest of every finished run, enough for
+    the study to go on from there; the study itself if there is only one, else `report`"""
     json: bool = False
     """print the verdicts as JSON"""
 
@@ -32,13 +34,13 @@ class Config:
 def run(arguments: list[str]) -> int:
     """The command."""
     config = parse(Config, arguments, "report")
-    study = as_study(config.studies, config.output or Path("report"))
-    folder = config.output or study.path
     with working("reading the runs"):
+        study = as_study(config.studies, config.output)
         data = report_data(study)
-    page = folder / "report.html"
+    page = study.path / "report.html"
     write_atomic(page, study_page(data).encode())
-    figures = _draw(data, folder / "figures")
+    figures = _draw(data, study.path / "figures")
+    write_atomic(study.path / "README.md", notes(study, data, figures).encode())
     if config.json:
         print_json({"findings": data["findings"], "predictions": data["predictions"]})
         return 0

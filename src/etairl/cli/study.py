@@ -70,22 +70,25 @@ def run(arguments: list[str]) -> int:
         return _status(parse(StatusConfig, arguments[1:], "study status"))
     config = parse(Config, arguments, "study")
     name, scale, jobs = _jobs(config)
+    _check(config)
+    others = [Study(path) for path in config.reuse]
     check_ready(jobs)
     if config.dry_run:
         for job in jobs:
             print(job.name)
         out().print(f"{len(jobs)} runs; nothing was started", markup=False)
         return 0
-    _check(config)
-    others = [Study(path) for path in config.reuse]
     folder = config.output or Path("studies") / (f"{name}-{scale}" if scale else name)
-    study = Study.open(folder, name, scale, jobs)
+    Study.check(folder, name, scale, jobs)
     with locked(folder / "locks" / "study", 0.0):
+        study = Study.open(folder, name, scale, jobs)
         for other in others:
             for job in study.reuse(other, jobs):
                 out().print(f"{job.name}: taken from {other.path}", markup=False)
-        failed = _make(config, study, jobs)
-        rows, _ = write_tables(study)
+        try:
+            failed = _make(config, study, jobs)
+        finally:
+            rows, _ = write_tables(study)
     out().print(
         f"{len(rows)} of {len(study.jobs)} runs are finished; their table: {folder / 'results.csv'}"
         f"\na page about them: etairl report {folder}",
@@ -126,6 +129,7 @@ def _make(config: Config, study: Study, jobs: Sequence[Job]) -> list[Job]:
         ends = run_locally(study, todo, workers, config.checkpoint_seconds)
     failed: list[Job] = []
     looked, begun = time.monotonic(), time.monotonic()
+    before = _made(study, todo)
     with Meter(study.name, len(jobs)) as meter, patient_interrupt() as stop:
         meter.say(f"{study.path}: {len(jobs) - len(todo)} of {len(jobs)} runs are finished")
         for ended in ends:
@@ -133,7 +137,7 @@ def _make(config: Config, study: Study, jobs: Sequence[Job]) -> list[Job]:
                 _tell(meter, study, ended, failed)
             if ended is not None or time.monotonic() - looked > _SECONDS_BETWEEN_LOOKS:
                 looked = time.monotonic()
-                _show(meter, study, jobs, todo, looked - begun)
+                _show(meter, study, jobs, _made(study, todo) - before, looked - begun)
             if stop():
                 meter.say("waiting for checkpoints")
                 ends.close()
@@ -149,19 +153,27 @@ def _tell(meter: Meter, study: Study, ended: Ended, failed: list[Job]) -> None:
     meter.say(f"failed {ended.job.name}: {study.failure(ended.job)}")
 
 
-def _show(
-    meter: Meter, study: Study, jobs: Sequence[Job], todo: Sequence[Job], spent: float
-) -> None:
-    """The bar; the time left is by the transitions made since we began."""
+def _made(study: Study, jobs: Sequence[Job]) -> float:
+    """How many runs' worth of transitions there are."""
+    found = (study.progress(job) for job in jobs)
+    return sum(
+        (1.0 if p.state == "finished" else min(p.transitions / p.total, 1.0) for p in found), 0.0
+    )
+
+
+def _show(meter: Meter, study: Study, jobs: Sequence[Job], gained: float, spent: float) -> None:
+    """The bar; the time left is by what was made since we began."""
     found = [study.progress(job) for job in jobs]
     running = [p for p in found if p.state == "running"]
     done = sum(p.state == "finished" for p in found)
-    names = {job.name for job in todo}
-    gained = sum(p.transitions / p.total for p in found if p.name in names)
-    rest = sum(1.0 - p.transitions / p.total for p in found if p.state in ("running", "waiting"))
+    rest = sum(
+        1.0 - min(p.transitions / p.total, 1.0)
+        for p in found
+        if p.state in ("running", "waiting", "stopped")
+    )
     note = f"{done} done, {len(running)} running"
     if gained > 0.05:
-        note += f", about {_span(max(rest, 0.0) * spent / gained)} left"
+        note += f", about {_span(rest * spent / gained)} left"
     meter.update(done, note)
 
 
@@ -169,8 +181,8 @@ def _status(config: StatusConfig) -> int:
     study = Study(config.study)
     found = [study.progress(job) for job in study.jobs]
     left = _left(found, config.workers)
-    counts = {s: sum(p.state == s for p in found) for s in ("finished", "running", "failed")}
-    counts["waiting"] = len(found) - sum(counts.values())
+    states = ("finished", "running", "failed", "stopped", "waiting")
+    counts = {s: sum(p.state == s for p in found) for s in states}
     if config.json:
         runs = [
             {"name": p.name, "state": p.state, "transitions": p.transitions, "of": p.total}
@@ -201,13 +213,15 @@ def _status(config: StatusConfig) -> int:
 
 def _left(found: Sequence[Progress], workers: int | None) -> float | None:
     """Seconds for what is neither finished nor failed, by what runs took so far."""
-    paces = [p.seconds / p.transitions for p in found if p.seconds and p.transitions]
+    # Finished runs tell best: the first cycle of a young one compiles.
+    told = [p for p in found if p.state == "finished"] or found
+    paces = [p.seconds / p.transitions for p in told if p.seconds and p.transitions]
     open_ones = [p for p in found if p.state not in ("finished", "failed")]
     if not paces or not open_ones:
         return None if open_ones else 0.0
     pace = sum(paces) / len(paces)
     at_a_time = workers or max(1, sum(p.state == "running" for p in found))
-    every = [p.left if p.left is not None else pace * p.total for p in open_ones]
+    every = [pace * max(p.total - p.transitions, 0) for p in open_ones]
     return max(sum(every) / at_a_time, max(every))
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from etairl.experiments.jobs import Job
-from etairl.experiments.pool import Ended
+from etairl.experiments.pool import Ended, environment
 from etairl.experiments.study import Study
-from etairl.experiments.worker import FAILED, ONE_THREAD, work
+from etairl.experiments.worker import FAILED, work
 from etairl.types import InputError
 
 _RETRIES = 3
@@ -34,7 +34,7 @@ def run_on_ray(
     _check_listening(address)
     try:
         ray.init(address=address, log_to_driver=False, logging_level="error")
-    except ConnectionError as error:
+    except (ConnectionError, ValueError, RuntimeError) as error:
         raise _nobody(address, str(error).split(". ")[0]) from None
     # A fresh process for every run: compiled code and simulators of the last one do not stay.
     task = ray.remote(num_cpus=1, max_retries=_RETRIES, max_calls=1)(_task)
@@ -50,7 +50,7 @@ def run_on_ray(
                 try:
                     code = ray.get(reference)
                 except ray.exceptions.RayError as error:
-                    study.fail(job, type(error).__name__, str(error).strip().splitlines()[-1])
+                    study.fail(job, type(error).__name__, _last_line(error))
                     code = FAILED
                 yield Ended(job, code)
             yield None
@@ -60,10 +60,15 @@ def run_on_ray(
         ray.shutdown()
 
 
+def _last_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[-1] if lines else type(error).__name__
+
+
 def _task(folder: str, name: str, checkpoint_seconds: float) -> int:
     # Not by Ray's `runtime_env`: it cannot start a Python in a path with a space. XLA reads its
     # flags when it is first used, which is in `work`; Ray itself sets OMP_NUM_THREADS.
-    os.environ.update(ONE_THREAD)
+    os.environ.update(environment())
     return work(Path(folder), name, checkpoint_seconds)
 
 

@@ -12,9 +12,11 @@
 Whatever is wrong in it is refused with its line, before anything starts.
 """
 
+import math
 import re
+import sys
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -29,7 +31,8 @@ from etairl.types import InputError
 _TABLES = ("settings", "grid", "runs")
 _MOST_RUNS = 10_000
 _HEADER = re.compile(r"^\s*(\[\[?)\s*([\w.-]+)\s*\]")
-_KEY = re.compile(r"""^\s*["']?([\w-]+)["']?\s*=""")
+_KEY = re.compile(r"""^\s*["']?([\w.-]+)["']?\s*=""")
+_INLINE = re.compile(r"""[{,]\s*["']?([\w-]+)["']?\s*=""")
 Place = tuple[str, int, str]
 """table, its number where there are several of the name, key; "" is the table itself"""
 
@@ -54,7 +57,8 @@ class _Source:
 
     def line(self, table: str, key: str = "", number: int = 0) -> str:
         """Where a key was given, in words."""
-        for place in ((table, number, key), (table, number, ""), (table, 0, "")):
+        whole = [(key, 0, "")] if not table else []  # what stands wrongly at the top
+        for place in ((table, number, key), *whole, (table, number, ""), (table, 0, "")):
             if place in self._lines:
                 return f"{self.path}, line {self._lines[place]}"
         return str(self.path)
@@ -69,12 +73,22 @@ def _places(text: str) -> dict[Place, int]:
     table, number, many = "", 0, dict[str, int]()
     for row, line in enumerate(text.splitlines(), start=1):
         if header := _HEADER.match(line):
-            table = header[2]
+            table, _, rest = header[2].partition(".")
             number = many.get(table, 0) if header[1] == "[[" else 0
             many[table] = number + 1
+            found.setdefault((table, number, rest), row)
             found.setdefault((table, number, ""), row)
         elif key := _KEY.match(line):
-            found.setdefault((table, number, key[1]), row)
+            outer, _, inner = key[1].partition(".")
+            if table:
+                found.setdefault((table, number, outer), row)
+                continue
+            # At the top: a key, `table.key = …`, or `table = {key = …}`.
+            found.setdefault(("", 0, outer), row)
+            found.setdefault((outer, 0, inner), row)
+            found.setdefault((outer, 0, ""), row)
+            for name in _INLINE.findall(line):
+                found.setdefault((outer, 0, name), row)
     return found
 
 
@@ -98,10 +112,13 @@ def read_grid(path: Path, scale: Scale | None = None, seeds: int | None = None) 
         raise source.refuse("runs must be a list of tables: [[runs]]", "runs")
     start = _start(source)
     fixed, lines = _settings(source, source.found.get("settings", {}), "settings")
-    combos = [*_combinations(source), *_further(source, rows)]
-    numbers = list(range(seeds)) if seeds is not None else _seeds(source)
-    if len(combos) * len(numbers) > _MOST_RUNS:
-        raise source.refuse(f"{len(combos) * len(numbers):,} runs are too many", "grid")
+    many = _seeds(source) if seeds is None else range(seeds)
+    if not any(source.found.get(key) for key in ("preset", *_TABLES)):
+        raise source.refuse("it asks for no run: give a preset, [settings], [grid] or [[runs]]", "")
+    asked = len(many) * (_combined(source) + len(rows))
+    if asked > _MOST_RUNS:
+        raise source.refuse(f"{asked:,} runs are too many; the most is {_MOST_RUNS:,}", "grid")
+    combos, numbers = [*_combinations(source), *_further(source, rows)], list(many)
     jobs = []
     for seed in numbers:
         for combo, places in combos:
@@ -122,9 +139,11 @@ def _start(source: _Source) -> TrainConfig:
         raise source.refuse(error, "", "preset") from None
 
 
-def _seeds(source: _Source) -> list[int]:
+def _seeds(source: _Source) -> Sequence[int]:
     given = source.found.get("seeds", 3)
-    listed = list(range(given)) if type(given) is int else given
+    listed = range(min(given, sys.maxsize)) if type(given) is int else given
+    if isinstance(listed, range) and listed:
+        return listed
     if (
         not isinstance(listed, list)
         or not listed
@@ -159,6 +178,14 @@ def _value(source: _Source, key: str, value: Any, table: str, number: int = 0) -
     if key in ("demos", "frozen_cost") and beside.exists():
         return str(beside.resolve())
     return checked
+
+
+def _combined(source: _Source) -> int:
+    """How many combinations a grid has, without making them."""
+    table: dict[str, Any] = source.found.get("grid", {})
+    if not table and source.found.get("runs"):
+        return 0
+    return math.prod(len(values) for values in table.values() if isinstance(values, list))
 
 
 Combination = tuple[dict[str, Any], dict[str, str]]

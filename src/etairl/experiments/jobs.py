@@ -5,11 +5,14 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 from etairl.demos import Selection, load_demos
+from etairl.eta import Dirac
 from etairl.experiments.preparation import fitting_demos
 from etairl.experiments.settings import TrainConfig
+from etairl.runs import RunDirectory
 from etairl.tasks import make_task
 from etairl.types import InputError
 
@@ -74,6 +77,8 @@ def same_run(config: TrainConfig) -> str:
     plain = asdict(config) | {"eta": str(config.future.eta)}
     if config.algorithm == "gail":
         plain["algorithm"] = "megan"
+    if config.future.eta == Dirac(0):
+        plain["sampler"] = "exact"  # both samplers are one law here, and draw alike
     return json.dumps(plain, sort_keys=True)
 
 
@@ -98,17 +103,20 @@ def check_ready(jobs: Sequence[Job]) -> None:
     tried: set[tuple[Any, ...]] = set()
     for job in jobs:
         c = job.config
-        kind = (c.env, c.demos, c.demonstrations, c.horizon, c.mode)
+        kind = (c.env, c.demos, c.demonstrations, c.horizon, c.mode, c.frozen_cost)
         if kind in tried:
             continue
         tried.add(kind)
+        if c.frozen_cost is not None and not RunDirectory(Path(c.frozen_cost)).finished:
+            raise InputError(f"{job.where('frozen_cost')}{c.frozen_cost} is no finished run")
         select = Selection(c.demonstrations, c.horizon)
         try:
             load_demos(c.demos, select=select)
         except InputError as error:
             hint = "" if job.lines else "; leave the environment out with --envs"
+            guilty = ("demonstrations", "demos") if _loads(c) else ("demos",)
             raise InputError(
-                f"{job.where('demos')}the demonstrations of {c.env}: {error}{hint}"
+                f"{job.where(*guilty)}the demonstrations of {c.env}: {error}{hint}"
             ) from None
         try:
             task = make_task(c.env, 1, horizon=c.horizon, mode=c.mode, seed=c.seed, threads=1)
@@ -121,3 +129,12 @@ def check_ready(jobs: Sequence[Job]) -> None:
         if len(found.trajectories) < 2:
             where = job.where("demonstrations", "demos")
             raise InputError(f"{where}comparing behaviours needs at least 2 demonstrations")
+
+
+def _loads(config: TrainConfig) -> bool:
+    """Whether the demonstrations are fine but for how many are asked for."""
+    try:
+        load_demos(config.demos, select=Selection(None, config.horizon))
+    except InputError:
+        return False
+    return True

@@ -6,64 +6,93 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from etairl.evaluation.diagnostics import diagnose
+from etairl.experiments.digest import Digest, digest_of
 from etairl.experiments.findings import findings
 from etairl.experiments.flat import flatten
 from etairl.experiments.jobs import Job
 from etairl.experiments.settings import read_config
-from etairl.experiments.study import Study
-from etairl.experiments.summary import check_any, write_tables
+from etairl.experiments.study import Study, check_seeds
+from etairl.experiments.summary import check_any, copy_levels, write_tables
 from etairl.measures import FutureSampler, summarise_law
-from etairl.runs import RunDirectory, read_metrics, versions
+from etairl.runs import RunDirectory, versions
 from etairl.types import InputError
 
-_MOST_POINTS = 120
-_CURVES = ("return", "mmd2_mu", "mmd2_rho")
 _SMALL_KAPPA = 0.75
+_FEWEST_CYCLES = 20
+"""of a run that says something about a claim"""
 
 
-def as_study(paths: Sequence[Path], output: Path) -> Study:
-    """One study of several studies and single runs; runs of the same name count once.
+def as_study(paths: Sequence[Path], output: Path | None) -> Study:
+    """What to report on: one study in its place, or a study of digests in `output`.
 
-    A single study stays where it is; else a study of links to the runs is made in `output`.
+    In `output` there is then all that a report needs, and that `etairl study` needs to go on; runs
+    that it knew before stay. Runs of the same name count once.
     """
-    if len(paths) == 1 and (paths[0] / "study.json").is_file():
+    if output is None and len(paths) == 1 and (paths[0] / "study.json").is_file():
         return Study(paths[0])
-    jobs: dict[str, Job] = {}
-    places: dict[str, Path] = {}
-    for path in paths:
-        if (path / "study.json").is_file():
-            study = Study(path)
-            found = [(job, study.run_path(job)) for job in study.jobs if study.finished(job)]
-        else:
-            config = read_config(path)
-            if not RunDirectory(path).finished:
-                raise InputError(f"{path} is not finished yet; go on with: etairl resume {path}")
-            found = [(Job("default", config), path)]
-        for job, place in found:
-            if jobs.setdefault(job.name, job).config != job.config:
-                raise InputError(
-                    f"{path}: there are two different runs {job.name}; report them apart"
-                )
-            places[job.name] = place
-    name = "+".join(dict.fromkeys(path.name for path in paths))[:80]
-    whole = Study.open(output, name, None, list(jobs.values()))
-    for job in whole.jobs:
-        link = whole.run_path(job)
-        link.parent.mkdir(parents=True, exist_ok=True)
-        if not link.exists() and job.name in places:
-            link.symlink_to(places[job.name].resolve())
+    output = output or Path("report")
+    studies = [Study(path) for path in paths if (path / "study.json").is_file()]
+    if any(study.path.resolve() == output.resolve() for study in studies):
+        if len(paths) == 1:
+            return studies[0]
+        raise InputError(f"{output} is one of the studies; choose another folder with -o")
+    if (output / "runs").is_dir():
+        raise InputError(f"{output} has runs of its own; choose another folder with -o")
+    digests = {job.name: s.digest(job) for s in studies for job in s.jobs}
+    jobs = [job for study in studies for job in study.jobs]
+    for job, digest in _single_runs(
+        [path for path in paths if not (path / "study.json").is_file()]
+    ):
+        jobs.append(job)
+        digests[job.name] = digest
+    distinct: dict[str, Job] = {}
+    for job in jobs:
+        if distinct.setdefault(job.name, job).config != job.config:
+            raise InputError(f"there are two different runs {job.name}; report them apart")
+    check_seeds(distinct.values())
+    names = dict.fromkeys(
+        [*(study.name for study in studies), *["runs"][: len(paths) - len(studies)]]
+    )
+    scales = {study.scale for study in studies} if len(studies) == len(paths) else {None}
+    scale = scales.pop() if len(scales) == 1 else None
+    whole = Study.open(output, "+".join(names)[:80], scale, list(distinct.values()))
+    for job in distinct.values():
+        digest = digests[job.name]
+        if digest is not None:
+            whole.keep(job, digest)
+    copy_levels(whole, studies)
     return whole
+
+
+def _single_runs(paths: Sequence[Path]) -> list[tuple[Job, Digest]]:
+    """Runs that belong to no study; what they differ in, but for the seed, tells them apart."""
+    configs = [read_config(path) for path in paths]
+    flat = [flatten(config) for config in configs]
+    # Each environment has demonstrations of its own; that they differ goes without saying.
+    apart = {"seed", "env", "eta"} | ({"demos"} if len({c.env for c in configs}) > 1 else set())
+    names = [
+        n
+        for n in (flat[0] if flat else ())
+        if n not in apart and len({str(f[n]) for f in flat}) > 1
+    ]
+    found = []
+    for path, config, settings in zip(paths, configs, flat, strict=True):
+        if not RunDirectory(path).finished:
+            raise InputError(f"{path} is not finished yet; go on with: etairl resume {path}")
+        arm = ",".join(f"{name}={settings[name]}" for name in names) or "default"
+        found.append((Job(arm, config), digest_of(path, config)))
+    return found
 
 
 def report_data(study: Study) -> dict[str, Any]:
     """Tables, curves, verdicts and troubles of a study; also writes its tables."""
+    digests = {job.name: digest for job in study.jobs if (digest := study.digest(job))}
+    check_any(digests, study.path)
     rows, settings = write_tables(study)
-    check_any(rows, study.path)
-    done = {row["run"] for row in rows}
-    jobs = [job for job in study.jobs if job.name in done]
-    metrics = {job.name: read_metrics(study.run_path(job)) for job in jobs}
+    jobs = [job for job in study.jobs if job.name in digests]
     states = [study.progress(job) for job in study.jobs]
+    # Few cycles learn nothing, and say nothing about anybody's claims.
+    telling = [row for row in rows if row["cycles"] >= _FEWEST_CYCLES]
     return {
         "name": study.name,
         "scale": study.scale,
@@ -71,42 +100,27 @@ def report_data(study: Study) -> dict[str, Any]:
         "counts": {
             s: sum(p.state == s for p in states) for s in dict.fromkeys(p.state for p in states)
         },
+        "missing": [p.name for p in states if p.state != "finished"],
         "failures": [{"run": p.name, "why": p.why} for p in states if p.why],
         "rows": rows,
         "settings": settings,
         "across": json.loads((study.path / "statistics.json").read_text())["across_tasks"],
-        # Four cycles learn nothing, and say nothing about anybody's claims.
-        "findings": [asdict(f) for f in findings(rows, jobs) if study.scale != "smoke"],
-        "predictions": _predictions(settings, jobs, metrics),
-        "curves": {name: _curve(found) for name, found in metrics.items()},
+        "findings": [asdict(f) for f in findings(telling, jobs)],
+        "predictions": _predictions(settings, jobs, digests),
+        "curves": {name: digest.curves for name, digest in digests.items()},
         "differences": _differences(jobs),
         "diagnostics": [
-            {"run": job.name, **asdict(d)} for job in jobs for d in diagnose(metrics[job.name])
+            {"run": job.name, **trouble}
+            for job in jobs
+            for trouble in digests[job.name].diagnostics
         ],
     }
-
-
-def _curve(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[tuple[int, float]]]:
-    """A few points of every curve: pairs of transitions and value."""
-    found = {}
-    for name in _CURVES:
-        points = [(row["transitions"], _short(row[name])) for row in rows if name in row]
-        step = -(-len(points) // _MOST_POINTS) if points else 1
-        kept = points[::step]
-        if points and kept[-1] is not points[-1]:
-            kept.append(points[-1])
-        found[name] = kept
-    return found
-
-
-def _short(x: float) -> float:
-    return float(f"{x:.4g}")
 
 
 def _predictions(
     settings: Sequence[Mapping[str, Any]],
     jobs: Sequence[Job],
-    metrics: Mapping[str, Sequence[Mapping[str, Any]]],
+    digests: Mapping[str, Digest],
 ) -> list[dict[str, Any]]:
     """What share of the discriminator's data a weighting changes, and how the results differ.
 
@@ -120,7 +134,7 @@ def _predictions(
         if base is None or not eta.startswith("geometric:"):
             continue
         mine = [job for job in jobs if job.cell == (entry["env"], entry["arm"], eta)]
-        lengths = [row["length"] for job in mine for row in metrics[job.name][-100:]]
+        lengths = [digests[job.name].length for job in mine]
         config = mine[0].config
         sampler = FutureSampler(config.future.eta, config.gamma_irl, config.sampler)
         length = max(1, round(sum(lengths) / len(lengths)))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from etairl.experiments.flat import with_settings
-from etairl.experiments.jobs import Job, Scale, rescaled
+from etairl.experiments.jobs import Job, Scale, check_distinct, rescaled
 from etairl.experiments.presets import preset
 from etairl.experiments.settings import TrainConfig
 from etairl.types import InputError
@@ -148,12 +148,17 @@ def named_jobs(
         raise InputError(f"unknown study {name!r}; {hint} Or name a .toml file")
     study = STUDIES[name]
     chosen = study.envs if envs is None else tuple(envs)
-    odd = [env for env in chosen if env not in COLUMNS or env not in _CONTROL + study.envs]
+    can = _CONTROL if study.envs[0] in _CONTROL else study.envs
+    odd = [env for env in chosen if env not in can]
     if odd or not chosen:
-        raise InputError(f"{name} has no environment {', '.join(odd)}: {', '.join(study.envs)}")
-    return [
+        raise InputError(
+            f"{name} has no environment {', '.join(odd)}; choose from {', '.join(can)}"
+        )
+    jobs = [
         Job(arm, replace(rescaled(config, scale), seed=seed))
         for seed in seeds
         for env in chosen
         for arm, config in study.arms(env)
     ]
+    check_distinct(jobs)
+    return jobs

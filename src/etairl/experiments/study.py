@@ -2,6 +2,7 @@
 
     study.json          the runs that were asked for, with all settings
     runs/NAME/          a run directory each; `etairl resume`, `evaluate` and `render` take them
+    summary/NAME.json   a few kilobytes of a finished run; with it, its directory may be gone
     failures/NAME.json  why a run failed
     logs/NAME.log       what the process of a run printed
     results.csv, results.json, statistics.json
@@ -13,15 +14,24 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
+from etairl.experiments.digest import (
+    Digest,
+    as_text,
+    digest_of,
+    fingerprint,
+    read_digest,
+    seconds_of,
+)
+from etairl.experiments.flat import flatten
 from etairl.experiments.jobs import Job, same_run
 from etairl.experiments.settings import TrainConfig, config_from
-from etairl.runs import RunDirectory, holds_anything, read_metrics, write_json
+from etairl.runs import RunDirectory, holds_anything, read_metrics, write_atomic, write_json
 from etairl.types import InputError
 
 State = Literal["finished", "running", "failed", "stopped", "waiting"]
@@ -68,30 +78,38 @@ class Study:
         ]
 
     @staticmethod
-    def open(path: Path, name: str, scale: str | None, jobs: Sequence[Job]) -> "Study":
-        """Begin a study, or go on with it; runs that are new to it are added.
+    def check(path: Path, name: str, scale: str | None, jobs: Sequence[Job]) -> list[Job]:
+        """Refuse a folder with another study, or with other settings; else all runs, old and new.
 
-        A folder with another study, or with a run of the same name and other settings, is refused.
+        Nothing is written.
         """
-        every = list(jobs)
-        if (path / "study.json").is_file():
-            before = Study(path)
-            if (before.name, before.scale) != (name, scale):
+        if not (path / "study.json").is_file():
+            if holds_anything(path) and set(os.listdir(path)) != {"locks"}:
+                raise InputError(f"{path} exists and is no study; choose another folder with -o")
+            check_seeds(jobs)
+            return list(jobs)
+        before = Study(path)
+        if (before.name, before.scale) != (name, scale):
+            raise InputError(
+                f"{path} holds the study {before.name} at scale {before.scale}; choose another "
+                "folder with -o"
+            )
+        known = {job.name: job for job in before.jobs}
+        for job in jobs:
+            if job.name in known and known[job.name].config != job.config:
+                other = _differing(known[job.name].config, job.config)
                 raise InputError(
-                    f"{path} holds the study {before.name} at scale {before.scale}; choose another "
-                    "folder with -o"
+                    f"{job.where('')}{path} holds a run {job.name} with other settings "
+                    f"({other}); choose another folder with -o"
                 )
-            known = {job.name: job for job in before.jobs}
-            for job in jobs:
-                if job.name in known and known[job.name].config != job.config:
-                    other = _differing(known[job.name].config, job.config)
-                    raise InputError(
-                        f"{job.where('')}{path} holds a run {job.name} with other settings "
-                        f"({other}); choose another folder with -o"
-                    )
-            every = before.jobs + [job for job in jobs if job.name not in known]
-        elif holds_anything(path):
-            raise InputError(f"{path} exists and is no study; choose another folder with -o")
+        every = before.jobs + [job for job in jobs if job.name not in known]
+        check_seeds(every)
+        return every
+
+    @staticmethod
+    def open(path: Path, name: str, scale: str | None, jobs: Sequence[Job]) -> "Study":
+        """Begin a study, or go on with it; runs that are new to it are added."""
+        every = Study.check(path, name, scale, jobs)
         rows = [{"name": j.name, "arm": j.arm, "config": asdict(j.config)} for j in every]
         write_json(path / "study.json", {"name": name, "scale": scale, "runs": rows})
         return Study(path)
@@ -105,8 +123,35 @@ class Study:
         return next(job for job in self.jobs if job.name == name)
 
     def finished(self, job: Job) -> bool:
-        """Whether a run came to its end."""
-        return RunDirectory(self.run_path(job)).finished
+        """Whether a run came to its end, here or wherever its digest was kept."""
+        return RunDirectory(self.run_path(job)).finished or self._kept(job) is not None
+
+    def digest(self, job: Job) -> Digest | None:
+        """What is known of a finished run, written down if it is new; None if it is not finished.
+
+        A digest of other settings, or of a run that has been made anew, does not count.
+        """
+        run = self.run_path(job)
+        if not RunDirectory(run).finished:
+            return self._kept(job)
+        digest = digest_of(run, job.config)
+        text = as_text(digest)
+        file = self._digest_file(job)
+        if not file.is_file() or file.read_text() != text:
+            write_atomic(file, text.encode())
+        return read_digest(file)
+
+    def keep(self, job: Job, digest: Digest) -> None:
+        """Take the digest of a run that was made elsewhere."""
+        write_atomic(self._digest_file(job), as_text(digest).encode())
+
+    def _kept(self, job: Job) -> Digest | None:
+        digest = read_digest(self._digest_file(job))
+        fits = digest is not None and digest.settings == fingerprint(job.config)
+        return digest if fits else None
+
+    def _digest_file(self, job: Job) -> Path:
+        return self.path / "summary" / f"{job.name}.json"
 
     def reuse(self, other: "Study", jobs: Sequence[Job]) -> list[Job]:
         """Copy runs that another study has finished with the same settings; those copied."""
@@ -114,12 +159,15 @@ class Study:
         copied = []
         for job in jobs:
             twin = theirs.get(same_run(job.config))
-            if twin is None or self.run_path(job).exists():
+            if twin is None or self.finished(job) or self.run_path(job).exists():
                 continue
-            beside = self.run_path(job).with_name(f".{job.name}.part")
-            shutil.rmtree(beside, ignore_errors=True)
-            shutil.copytree(other.run_path(twin), beside)
-            os.replace(beside, self.run_path(job))
+            if other.run_path(twin).exists():
+                beside = self.run_path(job).with_name(f".{job.name}.part")
+                shutil.rmtree(beside, ignore_errors=True)
+                shutil.copytree(other.run_path(twin), beside)
+                os.replace(beside, self.run_path(job))
+            elif (digest := other.digest(twin)) is not None:
+                self.keep(job, digest)
             copied.append(job)
         return copied
 
@@ -143,19 +191,24 @@ class Study:
     def progress(self, job: Job) -> Progress:
         """How far a run is."""
         total, run = job.config.girl.transitions, self.run_path(job)
-        if self.finished(job):
+        if RunDirectory(run).finished:
             done = json.loads((run / "result.json").read_text())["transitions"]
-            return Progress(job.name, "finished", done, total, _seconds(run), None)
+            return Progress(job.name, "finished", done, total, seconds_of(run), None)
+        if (kept := self._kept(job)) is not None:
+            done = kept.result["transitions"]
+            return Progress(job.name, "finished", done, total, kept.seconds, None)
         rows = read_metrics(run)
         reached = rows[-1]["transitions"] if rows else 0
         why = self.failure(job)
         state: State = "failed" if why else "stopped" if rows else "waiting"
         if self.is_locked(job):
             state, why = "running", None
-        return Progress(job.name, state, reached, total, _seconds(run), why)
+        return Progress(job.name, state, reached, total, seconds_of(run), why)
 
     def is_locked(self, job: Job) -> bool:
         """Whether somebody works on a run."""
+        if not self._lock(job).exists():  # only to look is to write nothing
+            return False
         try:
             with locked(self._lock(job), 0.0):
                 return False
@@ -196,18 +249,18 @@ def locked(path: Path, patience: float) -> Iterator[None]:
 
 
 def _differing(a: TrainConfig, b: TrainConfig) -> str:
-    x, y = asdict(a), asdict(b)
+    x, y = flatten(a), flatten(b)
     return ", ".join(key for key in x if x[key] != y[key])
 
 
-def _seconds(run: Path) -> float | None:
-    """Time that the cycles took, those of an interrupted stretch that were made again left out."""
-    file = run / "timing.jsonl"
-    if not file.is_file():
-        return None
-    rows: dict[int, Any] = {}
-    for line in file.read_text().splitlines():
-        if line.endswith("}"):
-            row = json.loads(line)
-            rows[row["cycle"]] = row["seconds"]
-    return float(sum(rows.values()))
+def check_seeds(jobs: Iterable[Job]) -> None:
+    """Refuse runs that would count as seeds of one setting but differ in more than the seed."""
+    first: dict[tuple[str, str, str], Job] = {}
+    for job in jobs:
+        twin = first.setdefault(job.cell, job)
+        if replace(job.config, seed=twin.config.seed) != twin.config:
+            other = _differing(twin.config, replace(job.config, seed=twin.config.seed))
+            raise InputError(
+                f"{job.where('')}{twin.name} and {job.name} would count as two seeds of one "
+                f"setting, but differ in {other}; keep them apart"
+            )

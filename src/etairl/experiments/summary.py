@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -33,9 +33,9 @@ def result_rows(study: Study) -> list[Row]:
     levels = _Levels(study.path)
     rows = []
     for job in study.jobs:
-        if study.finished(job):
-            result = json.loads((study.run_path(job) / "result.json").read_text())
-            rows.append(_row(job, result, levels.random_return(job)))
+        digest = study.digest(job)
+        if digest is not None:
+            rows.append(_row(job, digest.result, levels.random_return(job)))
     return rows
 
 
@@ -83,6 +83,11 @@ class _Levels:
         self._found: dict[str, float] = {}
         if self._file.is_file():
             self._found = json.loads(self._file.read_text())
+
+    def add(self, other: "_Levels") -> None:
+        if not other._found.items() <= self._found.items():
+            self._found |= other._found
+            write_json(self._file, self._found)
 
     def random_return(self, job: Job) -> float:
         c = job.config
@@ -186,10 +191,22 @@ def across_tasks(rows: Sequence[Row], jobs: Sequence[Job], metric: str) -> list[
     return found
 
 
+def copy_levels(study: Study, others: Iterable[Study]) -> None:
+    """Take the returns of random policies from other studies, instead of playing them again."""
+    every = _Levels(study.path)
+    for other in others:
+        every.add(_Levels(other.path))
+
+
 def write_tables(study: Study) -> tuple[list[Row], list[dict[str, Any]]]:
-    """Write results.csv, results.json and statistics.json into the study; returns their rows."""
+    """Write results.csv, results.json and statistics.json into the study; returns their rows.
+
+    Without a finished run nothing is written: what is there may be all that is left of others.
+    """
     rows = result_rows(study)
     found = statistics(rows, study.jobs)
+    if not rows:
+        return rows, found
     across = {metric: across_tasks(rows, study.jobs, metric) for metric in METRICS[:3]}
     write_atomic(study.path / "results.csv", as_csv(rows).encode())
     write_json(study.path / "results.json", rows)
@@ -211,7 +228,7 @@ def as_csv(rows: Sequence[Row]) -> str:
     return stream.getvalue()
 
 
-def check_any(rows: Sequence[Row], path: Path) -> None:
+def check_any(found: Sized, path: Path) -> None:
     """Refuse to report on nothing."""
-    if not rows:
+    if not len(found):
         raise InputError(f"{path} has no finished run yet; see etairl study status {path}")

@@ -1,0 +1,97 @@
+"""What is kept of a finished run of a study: small, and enough for its tables and its page."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from etairl.evaluation.diagnostics import diagnose
+from etairl.experiments.jobs import same_run
+from etairl.experiments.settings import TrainConfig
+from etairl.runs import read_metrics
+from etairl.types import InputError
+
+CURVES = ("return", "mmd2_mu", "mmd2_rho")
+_MOST_POINTS = 60
+_MOST_BYTES = 200_000
+_LAST = 100
+
+
+@dataclass(frozen=True)
+class Digest:
+    """A finished run in a few kilobytes; with it a study goes on where the run itself is gone."""
+
+    settings: str
+    """of what run it is: the same for settings that make the same bytes"""
+    result: dict[str, Any]
+    """as in result.json"""
+    curves: dict[str, list[list[int | float]]]
+    """some points of each: transitions and value"""
+    length: float
+    """of the episodes in the last cycles"""
+    diagnostics: list[dict[str, Any]]
+    seconds: float | None
+    """that its cycles took"""
+
+
+def fingerprint(config: TrainConfig) -> str:
+    """Of a run: equal for settings that make the same bytes."""
+    return sha256(same_run(config).encode()).hexdigest()
+
+
+def digest_of(run: Path, config: TrainConfig) -> Digest:
+    """Of a finished run directory."""
+    rows = read_metrics(run)
+    last = rows[-_LAST:]
+    return Digest(
+        fingerprint(config),
+        json.loads((run / "result.json").read_text()),
+        {name: _curve(rows, name) for name in CURVES},
+        sum(row["length"] for row in last) / max(len(last), 1),
+        [asdict(trouble) for trouble in diagnose(rows)],
+        seconds_of(run),
+    )
+
+
+def read_digest(file: Path) -> Digest | None:
+    """A digest that was kept; None if there is none."""
+    if not file.is_file():
+        return None
+    if file.stat().st_size > _MOST_BYTES:
+        raise InputError(f"{file} is too large for the digest of a run; remove it")
+    try:
+        found = Digest(**json.loads(file.read_text()))
+        found.result["remaining"]["return"]
+    except (ValueError, TypeError, KeyError) as error:
+        raise InputError(f"{file} is damaged ({error}); remove it, and the run is made") from None
+    return found
+
+
+def as_text(digest: Digest) -> str:
+    """One line of JSON."""
+    return json.dumps(asdict(digest), separators=(",", ":"), allow_nan=False) + "\n"
+
+
+def seconds_of(run: Path) -> float | None:
+    """Time that the cycles took, those of an interrupted stretch that were made again left out."""
+    file = run / "timing.jsonl"
+    if not file.is_file():
+        return None
+    rows: dict[int, float] = {}
+    for line in file.read_text().splitlines():
+        if line.endswith("}"):
+            row = json.loads(line)
+            rows[row["cycle"]] = row["seconds"]
+    return float(sum(rows.values()))
+
+
+def _curve(rows: Sequence[Mapping[str, Any]], name: str) -> list[list[int | float]]:
+    """A few points: pairs of transitions and value, with the last."""
+    points = [[row["transitions"], float(f"{row[name]:.4g}")] for row in rows if name in row]
+    step = -(-len(points) // _MOST_POINTS) if points else 1
+    kept = points[::step]
+    if points and kept[-1] is not points[-1]:
+        kept.append(points[-1])
+    return kept

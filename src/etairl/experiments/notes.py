@@ -1,0 +1,97 @@
+"""The results of a study as a page of Markdown, to be kept beside its tables and figures."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from etairl.experiments.jobs import Job
+from etairl.experiments.studies import STUDIES
+from etairl.experiments.study import Study
+
+_COLUMNS = {"mmd2_rho": "MMD² of ρ", "mmd2_mu": "MMD² of μ", "cost": "cost"}
+
+
+def notes(study: Study, data: Mapping[str, Any], figures: Sequence[Path]) -> str:
+    """How the results were made, what is missing, what they say."""
+    scale = f", scale {study.scale}" if study.scale else ""
+    done, every = len(data["rows"]), len(study.jobs)
+    parts = [
+        f"# {study.name}{scale}",
+        "Made by\n\n```\n"
+        + "\n".join([*_commands(study), "etairl report FOLDER -o HERE"])
+        + "\n```",
+        f"{done} of {every} runs are finished.{_missing(study, data['missing'])}",
+        "What is here is enough to go on without the runs themselves: the first command with "
+        "`--reuse HERE` makes only what is missing; `etairl report HERE` makes this page again.",
+        "## Claims of the paper",
+        _claims(data["findings"]),
+        "## Settings",
+        "Means over seeds of the last cycles of training, with intervals as in `statistics.json`. "
+        "MMD² in units of the demonstrations; cost: 0 is the expert, 1 a random policy.",
+        _settings(data),
+        *(f"![{path.stem}](figures/{path.name})" for path in figures if path.suffix == ".png"),
+        "Versions: " + ", ".join(f"{k} {v}" for k, v in data["versions"].items()) + ".",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _commands(study: Study) -> list[str]:
+    found = []
+    for name in study.name.split("+"):
+        if name not in STUDIES:
+            found.append("etairl train …" if name == "runs" else f"etairl study {name}.toml")
+            continue
+        seeds = 1 + max(job.config.seed for job in study.jobs)
+        envs = dict.fromkeys(job.config.env for job in study.jobs)
+        some = "" if set(envs) == set(STUDIES[name].envs) else f" --envs {' '.join(envs)}"
+        scale = f" --scale {study.scale}" if study.scale else ""
+        found.append(f"etairl study {name}{scale} --seeds {seeds}{some} -o FOLDER")
+    return found
+
+
+def _missing(study: Study, names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    counts: dict[str, int] = {}
+    for name in names:
+        job: Job = study.job(name)
+        key = f"{job.config.env}, {job.arm}"
+        counts[key] = counts.get(key, 0) + 1
+    return " Missing: " + "; ".join(f"{key}: {count}" for key, count in counts.items()) + "."
+
+
+def _claims(findings: Sequence[Mapping[str, Any]]) -> str:
+    if not findings:
+        return "These runs speak to none of them yet."
+    lines = ["| verdict | task | arm | claim | measured |", "|---|---|---|---|---|"]
+    lines += [
+        f"| {f['verdict']} | {f['env']} | {f['arm']} | {f['claim']} | {f['sentence']} |"
+        for f in findings
+    ]
+    return "\n".join(lines)
+
+
+def _settings(data: Mapping[str, Any]) -> str:
+    cycles: dict[tuple[str, str, str], list[int]] = {}
+    for row in data["rows"]:
+        cycles.setdefault((row["env"], row["arm"], row["eta"]), []).append(row["cycles"])
+    lines = [f"| task | arm | η | seeds | {' | '.join(_COLUMNS.values())} | cycles |"]
+    lines.append("|---" * (5 + len(_COLUMNS)) + "|")
+    for entry in data["settings"]:
+        made = cycles[entry["env"], entry["arm"], entry["eta"]]
+        values = " | ".join(_value(entry.get(name)) for name in _COLUMNS)
+        mean = sum(made) / len(made)
+        lines.append(
+            f"| {entry['env']} | {entry['arm']} | {entry['eta']} | {len(entry['seeds'])} | "
+            f"{values} | {mean:.0f} |"
+        )
+    return "\n".join(lines)
+
+
+def _value(found: Mapping[str, Any] | None) -> str:
+    if found is None:
+        return ""
+    mean = found["mean"]
+    if mean["low"] is None:
+        return f"{mean['value']:.4f}"
+    return f"{mean['value']:.4f} [{mean['low']:.4f}, {mean['high']:.4f}]"
