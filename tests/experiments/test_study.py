@@ -14,10 +14,12 @@ import pytest
 from processes import running
 from tiny import GRID
 
+from etairl.cli import study as study_command
 from etairl.cli.app import main
+from etairl.cli.console import Meter
 from etairl.demos import load_demos, save_demos
 from etairl.experiments.pool import environment
-from etairl.experiments.study import Study, locked
+from etairl.experiments.study import Progress, Study, locked
 from etairl.experiments.worker import FAILED, ONE_THREAD, STOPPED, work
 from etairl.types import InputError
 
@@ -63,17 +65,33 @@ def cycles(study: Path) -> int:
     return sum(file.read_text().count("\n") for file in files)
 
 
-def start(folder: Path, study: Path, surroundings: dict[str, str]) -> subprocess.Popen:
-    words = command("tiny.toml", "-o", str(study), "--workers=2", "--checkpoint-seconds=0")
+def start(
+    folder: Path, study: Path, surroundings: dict[str, str], what: tuple[str, ...]
+) -> subprocess.Popen:
+    words = command(*what, "-o", str(study), "--workers=2", "--checkpoint-seconds=0")
     with (folder / "driver.log").open("ab") as log:
         return subprocess.Popen(words, cwd=folder, env=surroundings, stdout=log, stderr=log)
 
 
+SMOKE = ("figure3", "--scale=smoke", "--seeds=1", "--envs=HalfCheetah-v5")
+
+
+@pytest.fixture(scope="module")
+def unbroken_smoke(folder, surroundings) -> Path:
+    words = command(*SMOKE, "-o", "smoke", "--workers=2")
+    subprocess.run(words, cwd=folder, env=surroundings, capture_output=True, check=True)
+    return folder / "smoke"
+
+
 @pytest.mark.slow
-def test_killed_driver_and_workers(folder, unbroken, surroundings):
-    study, begun = folder / "killed", time.monotonic()
+@pytest.mark.parametrize(
+    ("what", "whole"), [(("tiny.toml",), "unbroken"), (SMOKE, "unbroken_smoke")]
+)
+def test_killed_driver_and_workers(folder, surroundings, request, what, whole):
+    unbroken = request.getfixturevalue(whole)
+    study, begun = folder / f"killed-{whole}", time.monotonic()
     kills = 0
-    driver = start(folder, study, surroundings)
+    driver = start(folder, study, surroundings, what)
     while kills < 2:
         before = cycles(study)
         while cycles(study) < before + 3 and driver.poll() is None:
@@ -87,7 +105,7 @@ def test_killed_driver_and_workers(folder, unbroken, surroundings):
             for process in workers_of(study):
                 os.kill(process, signal.SIGKILL)
         kills += 1
-        driver = start(folder, study, surroundings)
+        driver = start(folder, study, surroundings, what)
     assert driver.wait() == 0, (folder / "driver.log").read_text()
     assert kills == 2
     for name in TABLES:
@@ -119,7 +137,7 @@ def test_a_failed_run_says_why_and_stops_no_other(folder, unbroken, monkeypatch,
     assert "1 of 2 runs are finished" in said.out
     assert main(["study", "status", "spoiled", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["counts"] == {"finished": 1, "running": 0, "failed": 1, "waiting": 0}
+    assert {state: n for state, n in found["counts"].items() if n} == {"finished": 1, "failed": 1}
     assert "exists and is no run" in found["runs"][1]["why"]
 
 
@@ -184,3 +202,41 @@ def test_a_run_does_not_go_on_with_other_demonstrations(unbroken, tmp_path):
 def test_workers_keep_to_one_core():
     assert ONE_THREAD.items() <= environment().items()
     assert "JAX_COMPILATION_CACHE_DIR" in environment()
+
+
+def progress(state, transitions=0, seconds=None) -> Progress:
+    return Progress("run", state, transitions, 1000, seconds, None)
+
+
+def test_time_left_counts_what_is_made_from_now_on(unbroken, monkeypatch):
+    """Nine runs at half; two made a tenth each in 60 s: 4.3 runs are left, of 300 s each."""
+    job = Study(unbroken).jobs[0]
+    jobs = [job] * 9
+    at = iter([600] * 2 + [500] * 7)
+    monkeypatch.setattr(Study, "progress", lambda *_: progress("running", next(at), 300.0))
+    notes = []
+
+    class Noting(Meter):
+        def update(self, done, note):
+            notes.append(note)
+
+    study_command._show(Noting("runs", 9), Study(unbroken), jobs, gained=0.2, spent=60.0)
+    assert notes == ["0 done, 9 running, about 22 min left"]
+
+
+def test_time_left_trusts_finished_runs_more_than_young_ones():
+    """A finished run took 17 s; one that was stopped after its compiling cycle has 90 % to go."""
+    found = [progress("finished", 1000, 17.0), progress("stopped", 100, 80.0)]
+    assert study_command._left(found, 1) == pytest.approx(0.9 * 17.0)
+
+
+def test_a_ray_cluster_that_is_none_is_said(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    assert main(["study", "tiny.toml", "-o", "on-ray", "--ray", "nonsense"]) == 2
+    assert "no Ray cluster at nonsense" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [("--workers", "0"), ("--reuse", "nowhere")])
+def test_a_dry_run_checks_everything(folder, monkeypatch, words):
+    monkeypatch.chdir(folder)
+    assert main(["study", "tiny.toml", "--dry-run", *words]) == 2
