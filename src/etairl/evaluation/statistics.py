@@ -160,7 +160,10 @@ def summarise(rng: np.random.Generator, strata: Sequence[Values]) -> Summary:
 
 
 def summarise_shares(
-    rng: np.random.Generator, ours: Sequence[Values], others: Sequence[Values]
+    rng: np.random.Generator,
+    ours: Sequence[Values],
+    others: Sequence[Values],
+    resamples: int = RESAMPLES,
 ) -> Summary:
     r"""The same of runs in shares of the other setting's mean, stratum by stratum.
 
@@ -178,7 +181,7 @@ def summarise_shares(
     if all(len(x) > 1 for x in ours):
         drawn = []
         for x, y in zip(ours, others, strict=True):
-            seeds = rng.integers(len(x), size=(RESAMPLES, len(x)))
+            seeds = rng.integers(len(x), size=(resamples, len(x)))
             with np.errstate(divide="ignore", invalid="ignore"):
                 drawn.append(x[seeds] / y[seeds].mean(axis=1, keepdims=True))
         found = _interquartile(np.concatenate(drawn, axis=1))
@@ -242,7 +245,7 @@ def compare(
     mean, spread = float(d.mean()), float(d.std(ddof=1)) if n > 1 else None
     low = high = p_t = effect = power = needed = None
     if spread is not None and spread > 0.0:
-        half = _t_limit(n - 1) * spread / np.sqrt(n)
+        half = float(_t_limit(n - 1) * spread / np.sqrt(n))
         low, high = mean - half, mean + half
         p_t = float(2.0 * stats.t.sf(abs(mean) * np.sqrt(n) / spread, n - 1))
         effect = mean / spread * (1.0 - 3.0 / (4.0 * (n - 1) - 1.0)) if n > 2 else mean / spread
