@@ -8,16 +8,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from etairl.evaluation.power import power_of, seeds_needed
+from etairl.evaluation.significance import holm, power_of, seeds_needed, sign_flips
 from etairl.evaluation.statistics import (
     compare,
-    holm,
     improvement_bounds,
     iqm,
     mean_interval,
     probability_of_improvement,
     relative_change,
-    sign_flips,
     stratified_bootstrap,
     summarise,
     summarise_shares,

@@ -6,20 +6,18 @@ of two settings with the same seed begin alike, so comparisons are made pair by 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 from jaxtyping import Float
 from scipy import stats
 
-from etairl.evaluation.power import power_of, seeds_needed
+from etairl.evaluation.significance import power_of, seeds_needed, sign_flips
 
 Values = Float[np.ndarray, " _"]
 Statistic = Callable[[Float[np.ndarray, "resamples seeds"]], Float[np.ndarray, " resamples"]]
 RESAMPLES = 2000
 LEVEL = 0.95
 AT_FLOOR = "the base is at or below its floor: there is no share to speak of"
-_MOST_SIGNS = 15  # 2^15 sign flips are counted one by one; beyond, they are drawn
 
 
 def _mean(rows: Float[np.ndarray, "resamples seeds"]) -> Float[np.ndarray, " resamples"]:
@@ -289,25 +287,3 @@ def relative_change(x: Values, y: Values, floor: float = 0.0) -> Change:
         return Change(value, None, None, "the base is not clearly above 0: the share has no bounds")
     half = float(np.sqrt(max(0.0, b * b - a * c)))
     return Change(value, float((b - half) / a) - 1.0, float((b + half) / a) - 1.0)
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """P-values of several tests, each raised so that 5 % is the risk of any false alarm (Holm)."""
-    raised, least = [0.0] * len(p_values), 0.0
-    for rank, index in enumerate(np.argsort(p_values, kind="stable").tolist()):
-        least = max(least, min(1.0, (len(p_values) - rank) * p_values[index]))
-        raised[index] = least
-    return raised
-
-
-def sign_flips(differences: Values, rng: np.random.Generator | None = None) -> float:
-    """Share of sign patterns whose mean is at least as far from 0; two-sided, no law assumed."""
-    n = len(differences)
-    if n <= _MOST_SIGNS:
-        signs = np.array(list(product((-1.0, 1.0), repeat=n)))
-    else:
-        rng = np.random.default_rng(0) if rng is None else rng
-        signs = rng.choice((-1.0, 1.0), size=(2**_MOST_SIGNS, n))
-        signs[0] = 1.0  # what was observed is one of the patterns
-    means = np.abs(signs @ differences)
-    return float((means >= np.abs(differences.sum()) * (1.0 - 1e-12)).mean())

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from etairl.evaluation.statistics import AT_FLOOR, Change, Interval, Paired, compare, holm
+from etairl.evaluation.significance import holm
+from etairl.evaluation.statistics import AT_FLOOR, Change, Interval, Paired, compare
 
 Verdict = Literal["replicated", "not replicated", "undecided"]
 SYMBOLS = {
