@@ -1,4 +1,4 @@
-"""What chance alone would do, what several tests together may claim, what so many seeds can show."""
+"""What chance alone would do, what several tests may claim together, what n seeds can show."""
 
 from collections.abc import Sequence
 from itertools import product
