@@ -13,7 +13,14 @@ from etairl.experiments.jobs import Job
 from etairl.experiments.reporting import report_data
 from etairl.experiments.rules import best_of, foretold
 from etairl.experiments.studies import named_jobs
-from etairl.experiments.summary import across_tasks, baseline, cells, statistics, tv_from_gail
+from etairl.experiments.summary import (
+    across_tasks,
+    baseline,
+    cells,
+    result_rows,
+    statistics,
+    tv_from_gail,
+)
 
 CHEETAH = "HalfCheetah-v5"
 
@@ -276,3 +283,17 @@ def test_gail_at_its_floor_cannot_be_beaten():
     found = said(rows, jobs)["default", claim]
     assert found.verdict == "undecided"
     assert "Already at the expert's floor: GAIL, γ = 0.99 (floor 0.01)" in found.sentence
+
+
+def test_rows_of_many_tasks_have_what_was_solved(tmp_path):
+    """The result of a run has both numbers only where there are many tasks."""
+    jobs = named_jobs("navigation", "quick", [0], ["etairl/Navigation-v0"])[:2]
+    study = made_up_study(tmp_path / "s", jobs, lambda _: 0.2)
+    file = study.run_path(study.jobs[0]) / "result.json"
+    result = json.loads(file.read_text())
+    result["remaining"] |= {"success": 0.4, "normalised_cost": 0.7}
+    file.write_text(json.dumps(result))
+    rows = result_rows(study)
+    assert [(r["success"], r["normalised_cost"]) for r in rows] == [(0.4, 0.7), (None, None)]
+    entry = statistics(rows, study.jobs)[0]
+    assert (entry["success"]["mean"]["value"], entry["normalised_cost"]["seeds"]) == (0.4, 1)
