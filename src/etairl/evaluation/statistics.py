@@ -6,18 +6,18 @@ of two settings with the same seed begin alike, so comparisons are made pair by 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 from jaxtyping import Float
 from scipy import stats
 
+from etairl.evaluation.significance import power_of, seeds_needed, sign_flips
+
 Values = Float[np.ndarray, " _"]
 Statistic = Callable[[Float[np.ndarray, "resamples seeds"]], Float[np.ndarray, " resamples"]]
 RESAMPLES = 2000
 LEVEL = 0.95
-_MOST_SIGNS = 15  # 2^15 sign flips are counted one by one; beyond, they are drawn
-_MOST_SEEDS = 10_000
+AT_FLOOR = "the base is at or below its floor: there is no share to speak of"
 
 
 def _mean(rows: Float[np.ndarray, "resamples seeds"]) -> Float[np.ndarray, " resamples"]:
@@ -39,6 +39,16 @@ class Interval:
 
 
 @dataclass(frozen=True)
+class Change:
+    """A change as a share of a base; None, with a note, where the base or its noise forbids it."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    note: str | None = None
+
+
+@dataclass(frozen=True)
 class Summary:
     """Some runs that differ in their seed alone."""
 
@@ -47,6 +57,10 @@ class Summary:
     iqm: Interval
     """interquartile mean: a quarter of the runs, rounded down, is left out at either end"""
     std: float | None
+    mean_by: str = "Student's t"
+    """what the interval of the mean is"""
+    iqm_by: str = "stratified bootstrap"
+    """what the interval of the interquartile mean is"""
 
 
 @dataclass(frozen=True)
@@ -54,10 +68,14 @@ class Paired:
     """A setting beside another one with equal seeds; below 0 the first is better."""
 
     seeds: int
+    ours: float
+    """mean of the first setting over the seeds that both have"""
+    other: float
+    """the same of the other one, the base"""
     difference: Interval
     """mean of the differences, with the interval of Student's t"""
-    relative: Interval
-    """the same as a share of the other setting's mean"""
+    relative: Change
+    """the same as a share of the base, with Fieller's interval; None at or below the floor"""
     p_t: float | None
     """of the paired t-test, two-sided"""
     p_signs: float
@@ -66,8 +84,12 @@ class Paired:
     """mean over standard deviation of the differences, corrected for few seeds (Hedges)"""
     improvement: float
     """probability that a run of the first setting is better than one of the other"""
+    improvement_bounds: tuple[float, float] | None
+    """bootstrap interval of that, seeds drawn anew; too narrow with few of them"""
+    wanted: float
+    """the change, as a share of the base, that the power is about"""
     power: float | None
-    """probability that so many seeds show a change of 25 %, if there is one"""
+    """probability that so many seeds show such a change, if there is one"""
     needed: int | None
     """seeds with which that probability is 0.8"""
 
@@ -88,7 +110,7 @@ def stratified_bootstrap(
     A stratum is a task: that some tasks are harder than others is no chance, and is kept.
     """
     whole = float(statistic(np.concatenate(list(strata))[None])[0])
-    if all(len(values) < 2 for values in strata):
+    if any(len(values) < 2 for values in strata):
         return Interval(whole, None, None)
     drawn = [v[rng.integers(len(v), size=(resamples, len(v)))] for v in strata]
     low, high = _bounds(statistic(np.concatenate(drawn, axis=1)))
@@ -100,24 +122,100 @@ def _bounds(values: np.ndarray) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def mean_interval(strata: Sequence[Values], residuals: Sequence[Values] | None = None) -> Interval:
+    r"""The mean of all values with the interval of Student's t, variances pooled over strata.
+
+    $\sum_s (n_s/N)^2 s_s^2/n_s$ is the variance, with Welch and Satterthwaite's degrees of
+    freedom. No bounds where a stratum has a single value. `residuals` has what varies, if that is
+    not the values themselves.
+    """
+    every = np.concatenate(list(strata))
+    mean, total = float(every.mean()), len(every)
+    noise = list(strata if residuals is None else residuals)
+    if any(len(values) < 2 for values in noise):
+        return Interval(mean, None, None)
+    parts = np.array([len(v) * float(v.var(ddof=1)) / total**2 for v in noise])
+    if not parts.sum() > 0.0:
+        return Interval(mean, mean, mean)
+    freedom = parts.sum() ** 2 / (parts**2 / [len(v) - 1 for v in noise]).sum()
+    half = _t_limit(float(freedom)) * float(np.sqrt(parts.sum()))
+    return Interval(mean, mean - half, mean + half)
+
+
+def _t_limit(freedom: float | int) -> float:
+    return float(stats.t.ppf((1.0 + LEVEL) / 2.0, freedom))
+
+
 def summarise(rng: np.random.Generator, strata: Sequence[Values]) -> Summary:
     """Mean and interquartile mean of runs, from one task or from several."""
     every = np.concatenate(list(strata))
     return Summary(
         seeds=len(every),
-        mean=stratified_bootstrap(rng, strata),
+        mean=mean_interval(strata),
         iqm=stratified_bootstrap(rng, strata, _interquartile),
         std=float(every.std(ddof=1)) if len(every) > 1 else None,
     )
 
 
+def summarise_shares(
+    rng: np.random.Generator,
+    ours: Sequence[Values],
+    others: Sequence[Values],
+    resamples: int = RESAMPLES,
+) -> Summary:
+    r"""The same of runs in shares of the other setting's mean, stratum by stratum.
+
+    Both sides have their seeds in the same order. The base is as noisy as what is divided by it:
+    the mean has the t interval of the linearised share, with residuals $(x - r y)/\bar y$, and the
+    bootstrap draws seeds of both sides together.
+    """
+    shares = [x / y.mean() for x, y in zip(ours, others, strict=True)]
+    residuals = [
+        (x - y * (x.mean() / y.mean())) / y.mean() for x, y in zip(ours, others, strict=True)
+    ]
+    every = np.concatenate(shares)
+    middle = iqm(every)
+    low = high = None
+    if all(len(x) > 1 for x in ours):
+        drawn = []
+        for x, y in zip(ours, others, strict=True):
+            seeds = rng.integers(len(x), size=(resamples, len(x)))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                drawn.append(x[seeds] / y[seeds].mean(axis=1, keepdims=True))
+        found = _interquartile(np.concatenate(drawn, axis=1))
+        if np.isfinite(found).all():
+            low, high = _bounds(found)
+    return Summary(
+        seeds=len(every),
+        mean=mean_interval(shares, residuals),
+        iqm=Interval(middle, low, high),
+        std=float(every.std(ddof=1)) if len(every) > 1 else None,
+        mean_by="Student's t of the linearised share",
+        iqm_by="stratified bootstrap, seeds of both sides together",
+    )
+
+
+def _wins(x: Values, y: Values) -> Float[np.ndarray, "ours others"]:
+    return (x[:, None] < y[None]) + 0.5 * (x[:, None] == y[None])
+
+
 def probability_of_improvement(ours: Sequence[Values], others: Sequence[Values]) -> float:
     r"""$P(X < Y)$, ties counted half, for runs of two settings; the mean over the strata."""
-    shares = []
+    return float(np.mean([_wins(x, y).mean() for x, y in zip(ours, others, strict=True)]))
+
+
+def improvement_bounds(
+    rng: np.random.Generator, ours: Sequence[Values], others: Sequence[Values]
+) -> tuple[float, float] | None:
+    """Stratified bootstrap interval of that: seeds, the same on both sides, are drawn anew."""
+    if any(len(x) < 2 for x in ours):
+        return None
+    drawn = np.zeros(RESAMPLES)
     for x, y in zip(ours, others, strict=True):
-        below, equal = x[:, None] < y[None], x[:, None] == y[None]
-        shares.append(float((below + 0.5 * equal).mean()))
-    return float(np.mean(shares))
+        n = len(x)
+        shares = rng.multinomial(n, np.full(n, 1.0 / n), size=RESAMPLES) / n
+        drawn += ((shares @ _wins(x, y)) * shares).sum(axis=1)
+    return _bounds(drawn / len(ours))
 
 
 def compare(
@@ -125,6 +223,7 @@ def compare(
     others: Mapping[int, float],
     wanted: float = 0.25,
     rng: np.random.Generator | None = None,
+    floor: float = 0.0,
 ) -> Paired | None:
     """Two settings by the seeds that both have; None without one.
 
@@ -132,78 +231,59 @@ def compare(
         ours: value of each seed.
         others: the same of the setting to compare with.
         wanted: the change, as a share of the other's mean, that the power is asked for.
-        rng: draws the flips of signs beyond 15 seeds.
+        rng: draws the flips of signs beyond 15 seeds, and the resamples.
+        floor: a base at or below it leaves no share to speak of.
     """
     both = sorted(ours.keys() & others.keys())
     if not both:
         return None
+    rng = np.random.default_rng(0) if rng is None else rng
     x, y = (np.array([side[seed] for seed in both], float) for side in (ours, others))
     d, base, n = x - y, float(y.mean()), len(both)
     mean, spread = float(d.mean()), float(d.std(ddof=1)) if n > 1 else None
     low = high = p_t = effect = power = needed = None
     if spread is not None and spread > 0.0:
-        half = float(stats.t.ppf((1.0 + LEVEL) / 2.0, n - 1)) * spread / np.sqrt(n)
+        half = float(_t_limit(n - 1) * spread / np.sqrt(n))
         low, high = mean - half, mean + half
         p_t = float(2.0 * stats.t.sf(abs(mean) * np.sqrt(n) / spread, n - 1))
         effect = mean / spread * (1.0 - 3.0 / (4.0 * (n - 1) - 1.0)) if n > 2 else mean / spread
-        power = power_of(n, wanted * abs(base) / spread)
-        needed = seeds_needed(wanted * abs(base) / spread)
+        if base > max(floor, 0.0):
+            power = power_of(n, wanted * base / spread)
+            needed = seeds_needed(wanted * base / spread)
     return Paired(
         seeds=n,
+        ours=float(x.mean()),
+        other=base,
         difference=Interval(mean, low, high),
-        relative=_relative(mean, low, high, base),
+        relative=relative_change(x, y, floor),
         p_t=p_t,
         p_signs=sign_flips(d, rng),
         effect=effect,
         improvement=probability_of_improvement([x], [y]),
+        improvement_bounds=improvement_bounds(rng, [x], [y]),
+        wanted=wanted,
         power=power,
         needed=needed,
     )
 
 
-def _relative(mean: float, low: float | None, high: float | None, base: float) -> Interval:
-    if base == 0.0:
-        return Interval(float("nan"), None, None)
-    scaled = [None if v is None else v / abs(base) for v in (low, high)]
-    return Interval(mean / abs(base), scaled[0], scaled[1])
+def relative_change(x: Values, y: Values, floor: float = 0.0) -> Change:
+    r"""$\bar x/\bar y - 1$ of paired values with Fieller's interval, exact for normal values.
 
-
-def sign_flips(differences: Values, rng: np.random.Generator | None = None) -> float:
-    """Share of sign patterns whose mean is at least as far from 0; two-sided, no law assumed."""
-    n = len(differences)
-    if n <= _MOST_SIGNS:
-        signs = np.array(list(product((-1.0, 1.0), repeat=n)))
-    else:
-        rng = np.random.default_rng(0) if rng is None else rng
-        signs = rng.choice((-1.0, 1.0), size=(2**_MOST_SIGNS, n))
-        signs[0] = 1.0  # what was observed is one of the patterns
-    means = np.abs(signs @ differences)
-    return float((means >= np.abs(differences.sum()) * (1.0 - 1e-12)).mean())
-
-
-def power_of(n: int, effect: float, alpha: float = 0.05) -> float:
-    r"""Probability that the paired t-test with $n$ seeds finds a standardised effect.
-
-    The statistic is noncentral $t$ with $n - 1$ degrees of freedom and centre $\sqrt n\,d$.
+    It has every $r - 1$ for which the paired t-test does not tell $x$ from $r y$. That set is an
+    interval where $\bar y$ itself is apart from 0, and has no bounds elsewhere.
     """
+    n, base = len(x), float(y.mean())
+    if base <= max(floor, 0.0):
+        return Change(None, None, None, AT_FLOOR)
+    value = float(x.mean()) / base - 1.0
     if n < 2:
-        return 0.0
-    limit = float(stats.t.ppf(1.0 - alpha / 2.0, n - 1))
-    centre = abs(effect) * np.sqrt(n)
-    if centre > 35.0:  # certain; the noncentral t has no digits left there
-        return 1.0
-    found = stats.nct.sf(limit, n - 1, centre) + stats.nct.cdf(-limit, n - 1, centre)
-    return float(min(1.0, found))
-
-
-def seeds_needed(effect: float, power: float = 0.8) -> int | None:
-    """The fewest seeds with this power; None beyond ten thousand."""
-    if power_of(_MOST_SEEDS, effect) < power:
-        return None
-    low, high = 1, 2
-    while power_of(high, effect) < power:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if power_of(middle, effect) >= power else (middle, high)
-    return high
+        return Change(value, None, None, "a single seed has no interval")
+    (xx, xy), (_, yy) = np.cov(x, y) * _t_limit(n - 1) ** 2 / n
+    if float((x - y).std(ddof=1)) == 0.0:
+        return Change(value, None, None, "all differences are the same: no interval")
+    a, b, c = base**2 - yy, float(x.mean()) * base - xy, float(x.mean()) ** 2 - xx
+    if a <= 0.0:
+        return Change(value, None, None, "the base is not clearly above 0: the share has no bounds")
+    half = float(np.sqrt(max(0.0, b * b - a * c)))
+    return Change(value, float((b - half) / a) - 1.0, float((b + half) / a) - 1.0)

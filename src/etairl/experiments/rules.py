@@ -1,0 +1,202 @@
+"""How numbers become verdicts, on claims and on the prediction, and the words for both.
+
+A claimed fall is *replicated* where the whole interval lies on the claimed side of no change and
+the value reaches the claimed size; *not replicated* where the whole interval falls short of that
+size. That one setting is the best is *replicated* where it is better than each of the others, *not
+replicated* where one of them is better, both by paired t-tests with Holm's correction. Anything
+else is *undecided*; so is what has less than two seeds, and a share of a base that is already at
+the expert's floor.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from etairl.evaluation.significance import holm
+from etairl.evaluation.statistics import AT_FLOOR, Change, Interval, Paired, compare
+
+Verdict = Literal["replicated", "not replicated", "undecided"]
+SYMBOLS = {
+    "mmd2_rho": "MMD² of ρ",
+    "mmd2_mu": "MMD² of μ",
+    "cost": "normalised cost",
+    "normalised_cost": "normalised cost",
+    "collapsed_share": "share of collapsed cycles",
+}
+SIMILAR = 0.25
+_ALPHA = 0.05
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One claim on one task."""
+
+    claim: str
+    env: str
+    arm: str
+    verdict: Verdict
+    sentence: str
+
+
+def decide(change: Interval | Change, wanted: float) -> Verdict:
+    """A fall by at least the share `wanted`; with 0, any fall."""
+    if change.value is None or change.low is None or change.high is None:
+        return "undecided"
+    if change.high < 0.0 and change.value <= -wanted:
+        return "replicated"
+    return "not replicated" if change.low > -wanted else "undecided"
+
+
+def decide_similar(change: Interval | Change, better_counts: bool) -> Verdict:
+    """Within 25 % of each other, or (where that counts) better."""
+    if change.low is None or change.high is None:
+        return "undecided"
+    if change.high < SIMILAR and (better_counts or change.low > -SIMILAR):
+        return "replicated"
+    apart = change.low > SIMILAR or (not better_counts and change.high < -SIMILAR)
+    return "not replicated" if apart else "undecided"
+
+
+@dataclass(frozen=True)
+class Rival:
+    """One of the settings that another one stands beside."""
+
+    name: str
+    paired: Paired
+    p: float | None
+    """of the paired t-test, after Holm; None with less than two common seeds"""
+
+
+def best_of(
+    ours: Mapping[int, float], others: Mapping[str, Mapping[int, float]]
+) -> tuple[Verdict, list[Rival]]:
+    """Is a setting better than each of the others, by the seeds that all of them have?"""
+    common = set(ours).intersection(*others.values())
+    mine = {seed: ours[seed] for seed in common}
+    pairs = {name: compare(mine, {s: x[s] for s in common}) for name, x in others.items()}
+    known = {name: paired for name, paired in pairs.items() if paired is not None}
+    if len(common) < 2:
+        return "undecided", [Rival(name, paired, None) for name, paired in known.items()]
+    # Differences that do not vary have no test, and count as none.
+    raised = holm([1.0 if paired.p_t is None else paired.p_t for paired in known.values()])
+    rivals = [Rival(*pair, p) for pair, p in zip(known.items(), raised, strict=True)]
+    sure = [r.paired.difference.value for r in rivals if r.p is not None and r.p < _ALPHA]
+    if any(difference > 0.0 for difference in sure):
+        return "not replicated", rivals
+    return "replicated" if len(sure) == len(rivals) else "undecided", rivals
+
+
+def percent(x: float, digits: int = 0) -> str:
+    """A share as a signed percentage."""
+    return f"{100 * x:+.{digits}f} %".replace("-", "−")
+
+
+def number(x: float) -> str:
+    """Three digits."""
+    return f"{x:.3g}".replace("-", "−")
+
+
+def seeds_in_words(n: int) -> str:
+    """A count of seeds."""
+    return f"{n} seed{'s' * (n != 1)}"
+
+
+def in_words(paired: Paired, ours: str, other: str) -> str:
+    """Both values, the change with its interval, and what so many seeds could have shown.
+
+    Args:
+        paired: the comparison.
+        ours: what the first setting is called.
+        other: the same of the other one.
+    """
+    change = paired.relative
+    text = f"{number(paired.ours)} with {ours}, {number(paired.other)} with {other}: "
+    if change.value is None:
+        text += (
+            f"{other} is already at the expert's floor, so a share of it says nothing; the "
+            f"difference is {number(paired.difference.value)}{_bounds(paired.difference)}"
+        )
+    else:
+        text += percent(change.value)
+        if change.low is not None and change.high is not None:
+            text += f" [{percent(change.low)}, {percent(change.high)}]"
+        elif change.note is not None and change.note != AT_FLOOR:
+            text += f" ({change.note})"
+    text += f", {seeds_in_words(paired.seeds)}"
+    if paired.p_t is not None and paired.effect is not None:
+        effect = f"{paired.effect:+.2f}".replace("-", "−")
+        text += f", paired t-test p = {paired.p_t:.2g}, effect size {effect}"
+    text += f", better in {100 * paired.improvement:.0f} % of pairs of runs"
+    if paired.improvement_bounds is not None:
+        low, high = paired.improvement_bounds
+        text += f" [{100 * low:.0f} %, {100 * high:.0f} %]"
+    if paired.power is not None:
+        enough = "" if paired.needed is None else f"; {paired.needed} seeds would with 80 %"
+        text += (
+            f". So many seeds show a change of {100 * paired.wanted:.0f} % with probability "
+            f"{100 * paired.power:.0f} %{enough}"
+        )
+    return text
+
+
+def _bounds(interval: Interval) -> str:
+    if interval.low is None or interval.high is None:
+        return ""
+    return f" [{number(interval.low)}, {number(interval.high)}]"
+
+
+def rivals_in_words(ours: str, rivals: list[Rival]) -> str:
+    """The value of a setting, and those of all others with their p-values."""
+    parts = [
+        f"{number(r.paired.other)} with {r.name}{'' if r.p is None else f' (p = {r.p:.2g})'}"
+        for r in rivals
+    ]
+    seeds = seeds_in_words(rivals[0].paired.seeds)
+    return (
+        f"{number(rivals[0].paired.ours)} with {ours}; {', '.join(parts)}. {seeds} in common; "
+        "paired t-tests, p after Holm"
+    )
+
+
+def foretold(changes: Mapping[str, Any], share: float | None) -> dict[str, Any]:
+    """Do results differ by no more than a share of the data can explain? A verdict per metric.
+
+    *Disagrees*: the whole interval of the change is farther from 0 than the share. *Agrees*: it is
+    not, and lies within 25 %. *Cannot tell*: it is wider than that. A setting disagrees if one of
+    its metrics does, and agrees if all do.
+
+    Args:
+        changes: by metric, as `statistics` has them; None where there is nothing to compare.
+        share: of frames that are others than with kappa = 0; None where nothing is predicted.
+    """
+    if share is None:
+        return {"verdict": None, "verdicts": {}, "note": "no prediction above κ = 0.75"}
+    verdicts, said = {}, []
+    for metric, change in changes.items():
+        if change is not None:
+            verdicts[metric], words = _foretold(change, share)
+            said.append(f"{SYMBOLS[metric]} {words}: {verdicts[metric]}")
+    found = set(verdicts.values())
+    whole = "disagrees" if "disagrees" in found else "cannot tell"
+    if found == {"agrees"}:
+        whole = "agrees"
+    note = f"{percent(share, 1).lstrip('+')} other frames at most. " + "; ".join(said) + "."
+    return {"verdict": whole, "verdicts": verdicts, "note": note}
+
+
+def _foretold(change: Mapping[str, Any], share: float) -> tuple[str, str]:
+    value, low, high = (change["relative"][key] for key in ("value", "low", "high"))
+    words = f"{number(change['ours'])} beside {number(change['other'])}"
+    if value is None:
+        return "cannot tell", f"{words} (κ = 0 is already at the expert's floor)"
+    words += f", {percent(value, 1)}"
+    if low is None or high is None:
+        return "cannot tell", f"{words} ({change['relative']['note']})"
+    words += f" [{percent(low, 1)}, {percent(high, 1)}]"
+    if low > share or high < -share:
+        return "disagrees", words
+    if low > -SIMILAR and high < SIMILAR:
+        return "agrees", words
+    if change["power"] is not None:
+        words += f", a change of 25 % would show with probability {100 * change['power']:.0f} %"
+    return "cannot tell", words
