@@ -9,8 +9,14 @@ import tyro
 from etairl.cli.console import out, parse, print_json, working
 from etairl.experiments.reporting import as_study, report_data
 from etairl.figures.page import study_page
+from etairl.figures.results import FEW_SEEDS, Results
 from etairl.figures.save import save_figure
-from etairl.figures.studies import arms_figure, weighting_figure
+from etairl.figures.studies import (
+    arms_figure,
+    discount_figure,
+    families_figure,
+    weighting_figure,
+)
 from etairl.runs import write_atomic
 
 
@@ -51,18 +57,24 @@ def run(arguments: list[str]) -> int:
 
 def _draw(data: dict[str, Any], folder: Path) -> list[Path]:
     scale = f", scale {data['scale']}" if data["scale"] else ""
-    title = f"{data['name']}{scale}: mean over seeds, 95 % intervals"
-    drawn = []
-    for arm in dict.fromkeys(entry["arm"] for entry in data["settings"]):
-        figure = weighting_figure(data["settings"], arm, f"{title}, {arm}")
-        if figure is not None:
-            drawn.append((f"weightings-{arm}", figure))
-    if len({entry["arm"] for entry in data["settings"]}) > 1:
-        drawn.append(("arms", arms_figure(data["settings"], "mmd2_mu", title)))
+    results = Results(data["settings"], data["rows"])
+    how = "mean over seeds, 95 % t-intervals"
+    if any(len(entry["seeds"]) < FEW_SEEDS for entry in results.settings):
+        how += ", dots are runs"
+    title = f"{data['name']}{scale}: {how}"
+    drawn = [("discounts", discount_figure(results, title))]
+    for arm in results.arms():
+        named = f"{title}, arm {arm}"
+        drawn.append((f"weightings-{arm}", weighting_figure(results, arm, named)))
+        drawn.append((f"families-{arm}", families_figure(results, arm, named)))
+    if len(results.arms()) > 1:
+        drawn.append(("arms", arms_figure(results, "mmd2_mu", title)))
     written = []
     for name, figure in drawn:
+        if figure is None:
+            continue
+        plain = "".join(c if c.isalnum() or c in "-_.=" else "-" for c in name)
         for suffix in (".png", ".svg"):
-            plain = "".join(c if c.isalnum() or c in "-_.=" else "-" for c in name)
-            save_figure(figure, folder / f"{plain}{suffix}")
+            save_figure(figure, folder / f"{plain}{suffix}", dpi=300, colours=256)
             written.append(folder / f"{plain}{suffix}")
     return written
