@@ -58,7 +58,7 @@ def run(arguments: list[str]) -> int:
 def _draw(data: dict[str, Any], folder: Path) -> list[Path]:
     scale = f", scale {data['scale']}" if data["scale"] else ""
     results = Results(data["settings"], data["rows"])
-    how = "mean over seeds, 95 % t-intervals"
+    how = f"mean over seeds, 95\u00a0% {results.interval()}"
     if any(len(entry["seeds"]) < FEW_SEEDS for entry in results.settings):
         how += ", dots are runs"
     title = f"{data['name']}{scale}: {how}"

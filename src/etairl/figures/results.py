@@ -114,6 +114,11 @@ class Results:
         ]
         return sorted(found, key=lambda entry: entry["mmd2_mu"]["mean"]["value"])
 
+    def interval(self) -> str:
+        """What the bars are: of Student's t, unless the statistics say otherwise or nothing."""
+        found = {e["mmd2_mu"].get("mean_by") for e in self.settings if e.get("mmd2_mu")}
+        return "t-intervals" if found == {"Student's t"} else "bootstrap intervals"
+
     def _rows(self, entry: Entry) -> list[Entry]:
         cell = ("env", "arm", "eta")
         return [r for r in self.rows if all(r[key] == entry[key] for key in cell)]

@@ -52,6 +52,7 @@ def weighting_figure(results: Results, arm: str, title: str) -> Figure | None:
         if env == envs[-1]:
             right.set_ylabel(_LABELS["cost"], color=_INKS["cost"], fontsize=8)
         right.tick_params(axis="y", colors=_INKS["cost"], labelsize=7)
+        right.spines["top"].set_visible(False)
         for side in (axes, right):
             _from_zero(side)
     _legend(figure)
