@@ -56,24 +56,23 @@ def run(arguments: list[str]) -> int:
 
 
 def _draw(data: dict[str, Any], folder: Path) -> list[Path]:
-    scale = f", scale {data['scale']}" if data["scale"] else ""
     results = Results(data["settings"], data["rows"])
+    name = f"{data['name']}, scale {data['scale']}" if data["scale"] else data["name"]
     how = f"mean over seeds, 95\u00a0% {results.interval()}"
     if any(len(entry["seeds"]) < FEW_SEEDS for entry in results.settings):
         how += ", dots are runs"
-    title = f"{data['name']}{scale}: {how}"
-    drawn = [("discounts", discount_figure(results, title))]
+    drawn = [("discounts", discount_figure(results, f"{name}: {how}"))]
     for arm in results.arms():
-        named = f"{title}, arm {arm}"
-        drawn.append((f"weightings-{arm}", weighting_figure(results, arm, named)))
-        drawn.append((f"families-{arm}", families_figure(results, arm, named)))
+        title = f"{name}, arm {arm}: {how}"
+        drawn.append((f"weightings-{arm}", weighting_figure(results, arm, title)))
+        drawn.append((f"families-{arm}", families_figure(results, arm, title)))
     if len(results.arms()) > 1:
-        drawn.append(("arms", arms_figure(results, "mmd2_mu", title)))
+        drawn.append(("arms", arms_figure(results, "mmd2_mu", f"{name}: {how}")))
     written = []
-    for name, figure in drawn:
+    for stem, figure in drawn:
         if figure is None:
             continue
-        plain = "".join(c if c.isalnum() or c in "-_.=" else "-" for c in name)
+        plain = "".join(c if c.isalnum() or c in "-_.=" else "-" for c in stem)
         for suffix in (".png", ".svg"):
             save_figure(figure, folder / f"{plain}{suffix}", dpi=300, colours=256)
             written.append(folder / f"{plain}{suffix}")

@@ -1,4 +1,4 @@
-"""What the figures of a study are drawn from: settings and runs, sorted and named as in the paper."""
+"""What a study is drawn from: settings and runs, in the order and the words of the paper."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -153,13 +153,13 @@ def arms_figure(results: Results, metric: str, title: str) -> Figure:
 
 def _columns(
     envs: Sequence[str], title: str, height: float = _HEIGHT, label: str = _Y
-) -> tuple[Figure, Sequence[Axes]]:
+) -> tuple[Figure, list[Axes]]:
     """A figure with a panel per environment; a long title gets several lines."""
     width = _WIDTH * len(envs) + 0.4
     words = fill(title, int(13 * width))
     figure = Figure(figsize=(width, height + 0.16 * words.count("\n")), layout="constrained")
     figure.suptitle(words, fontsize=9)
-    panels = figure.subplots(1, len(envs), squeeze=False)[0]
+    panels = list(figure.subplots(1, len(envs), squeeze=False)[0])
     panels[0].set_ylabel(label, fontsize=8)
     for axes, env in zip(panels, envs, strict=True):
         axes.set_title(env, fontsize=9)
@@ -204,13 +204,17 @@ def _line(
     **style: Any,
 ) -> None:
     means = [e[metric]["mean"] for e in entries]
-    ink = style["color"]
     axes.plot(at, [m["value"] for m in means], marker="o", linewidth=1.3, markersize=3.5, **style)
-    for x, mean, entry in zip(at, means, entries, strict=True):
-        if mean["low"] is not None:
-            axes.plot([x, x], [mean["low"], mean["high"]], color=ink, linewidth=1.2)
-        dots = _dots(results, entry, metric)
-        axes.plot([x + 0.1] * len(dots), dots, ".", color=ink, alpha=0.5, markersize=3)
+    bars = [
+        (x, m["low"], m["high"]) for x, m in zip(at, means, strict=True) if m["low"] is not None
+    ]
+    if bars:
+        axes.vlines(*zip(*bars, strict=True), colors=style["color"], linewidth=1.2)
+    dots = [
+        (x + 0.1, y) for x, e in zip(at, entries, strict=True) for y in _dots(results, e, metric)
+    ]
+    if dots:
+        axes.plot(*zip(*dots, strict=True), ".", color=style["color"], alpha=0.5, markersize=3)
 
 
 def _level(axes: Axes, results: Results, entry: Entry, metric: str, at: float) -> None:

@@ -18,6 +18,7 @@ const charts = (() => {
     Math.abs(x) >= 1e5 || (x !== 0 && Math.abs(x) < 1e-3) ? x.toExponential(2) : String(Number(x.toPrecision(digits + 1)));
   const percent = (x) => x === null || x === undefined ? "" : `${x > 0 ? "+" : x < 0 ? "−" : ""}${Math.abs(100 * x).toFixed(1)} %`;
   const interval = (m, of = number) => !m || m.low === null || m.low === undefined ? "" : ` [${of(m.low)}, ${of(m.high)}]`;
+  const spread = (m) => number(m.value, 2) + interval(m, (x) => number(x, 2));
   const range = (pair) => !pair ? "" : (pair[0] === pair[1] ? [pair[0]] : pair).map((n) => n.toLocaleString("en")).join(" to ");
 
   const tip = document.getElementById("tip");
@@ -35,7 +36,7 @@ const charts = (() => {
     svg.append(hit);
   }
 
-  function ticks(low, high, count = 4) {
+  function ticks(low, high, count = 6) {
     const raw = (high - low) / count || 1, power = 10 ** Math.floor(Math.log10(raw));
     const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= raw);
     const found = [];
@@ -85,9 +86,8 @@ const charts = (() => {
   }
   function floorLine(f, env, metric, high) {
     const floor = data.floors[env]?.[metric];
-    if (floor === null || floor === undefined || floor > high) return "";
+    if (floor === null || floor === undefined || floor > high) return;
     f.svg.append(make("line", { class: "cursor floor", x1: f.left, x2: f.right, y1: f.y(floor), y2: f.y(floor) }));
-    return "; dashed: expert against itself";
   }
   function point(f, x, e, metric, ink) {
     const m = e[metric].mean;
@@ -117,13 +117,14 @@ const charts = (() => {
     const x = places.map((p) => f.left + (p + 0.5) * (f.right - f.left) / (at + 1));
     for (const name of new Set(entries.map(family)))
       joined(f, entries.map((e, i) => [x[i], e[metric].mean.value, family(e)]).filter((p) => p[2] === name), ink(metric));
-    const note = floorLine(f, env, metric, high), wide = (f.right - f.left) / (at + 1);
+    const wide = (f.right - f.left) / (at + 1);
+    floorLine(f, env, metric, high);
     entries.forEach((e, i) => {
       point(f, x[i], e, metric, ink(metric));
       tick(f, x[i], label(e.eta), turned);
       hover(f.svg, { x: x[i] - wide / 2, y: 0, width: wide, height: 180 + below }, words(e, metric));
     });
-    return make("figure", {}, caption(env, arm, metric, note), f.svg);
+    return make("figure", {}, caption(env, arm, metric, ""), f.svg);
   }
 
   // GAIL against its discount; the best MEGAN as a level with its interval.
@@ -143,26 +144,25 @@ const charts = (() => {
       hover(f.svg, { x: f.right - 0.6 * wide, y: 0, width: 0.6 * wide, height: f.bottom }, `best MEGAN\n${words(best, metric)}`);
     }
     joined(f, gail.map((g, i) => [x[i], g.entry[metric].mean.value]), blue);
-    const note = floorLine(f, found.env, metric, high);
+    floorLine(f, found.env, metric, high);
     gail.forEach((g, i) => {
       point(f, x[i], g.entry, metric, blue);
       tick(f, x[i], String(g.gamma), false);
       hover(f.svg, { x: x[i] - wide / 2, y: 0, width: wide, height: 216 }, `GAIL, γ_RL = ${g.gamma}\n${words(g.entry, metric)}`);
     });
     f.svg.append(make("text", { x: f.right, y: 212, "text-anchor": "end" }, "γ_RL of GAIL"));
-    return make("figure", {}, caption(found.env, "default", metric, `, GAIL blue${best ? `, best MEGAN (${label(best.eta)}, the lowest of ${found.of}) red` : ""}${note}`), f.svg);
+    return make("figure", {}, caption(found.env, "default", metric, `, GAIL blue${best ? `, best MEGAN (${label(best.eta)}, the lowest of ${found.of}) red` : ""}`), f.svg);
   }
 
   // Every setting of an environment, one below the other.
   function arms(env, metric, entries) {
-    const names = entries.map((e) => `${e.arm}, ${label(e.eta)}`), left = Math.min(190, 12 + LETTER * Math.max(...names.map((n) => n.length)));
-    const most = Math.floor((left - 12) / LETTER), cut = (n) => n.length > most ? `${n.slice(0, most - 1)}…` : n;
+    const names = entries.map((e) => `${e.arm}, ${label(e.eta)}`), left = Math.min(190, 14 + 6.7 * Math.max(...names.map((n) => n.length)));
+    const most = Math.floor((left - 14) / 6.7), cut = (n) => n.length > most ? `${n.slice(0, most - 1)}…` : n;
     const [low, high] = extent(entries, metric), height = 40 + 17 * entries.length, right = WIDTH - 14, x = (v) => left + (v - low) / (high - low) * (right - left);
     const svg = make("svg", { viewBox: `0 0 ${WIDTH} ${height}`, role: "img", "aria-label": `${NAMES[metric]} of all settings on ${env}` });
     for (const t of ticks(low, high, 3)) svg.append(make("line", { class: "axis", x1: x(t), x2: x(t), y1: 6, y2: height - 24 }), make("text", { x: x(t), y: height - 9, "text-anchor": "middle" }, number(t, 2)));
     const floor = data.floors[env]?.[metric];
-    const known = floor !== null && floor !== undefined && floor < high;
-    if (known) svg.append(make("line", { class: "cursor floor", x1: x(floor), x2: x(floor), y1: 6, y2: height - 24 }));
+    if (floor !== null && floor !== undefined && floor < high) svg.append(make("line", { class: "cursor floor", x1: x(floor), x2: x(floor), y1: 6, y2: height - 24 }));
     entries.forEach((e, i) => {
       const m = e[metric].mean, y = 17 + 17 * i;
       svg.append(make("text", { x: left - 7, y: y + 4, "text-anchor": "end" }, cut(names[i])));
@@ -171,8 +171,8 @@ const charts = (() => {
       svg.append(make("circle", { cx: x(m.value), cy: y, r: 3.2, fill: ink(metric) }));
       hover(svg, { x: 0, y: y - 8, width: WIDTH, height: 17 }, words(e, metric));
     });
-    return make("figure", {}, caption(env, "default", metric, `, all settings${known ? "; dashed: expert against itself" : ""}`), svg);
+    return make("figure", {}, caption(env, "default", metric, ", all settings"), svg);
   }
 
-  return { NAMES, make, number, percent, interval, range, label, named, baseline, change, showTip, hideTip, ticks, frame, weightings, discounts, arms };
+  return { NAMES, make, number, percent, interval, spread, range, label, named, baseline, change, showTip, hideTip, ticks, frame, weightings, discounts, arms };
 })();

@@ -24,6 +24,7 @@ def with_extras(data: Data) -> dict[str, Any]:
         "floors": {
             env: {m: results.floor(env, m) for m in ("mmd2_rho", "mmd2_mu")} for env in envs
         },
+        "interval": results.interval(),
         "discounts": [_discounts(results, env) for env in envs if len(results.gail(env)) > 1],
     }
 
@@ -62,7 +63,9 @@ def _discounts(results: Results, env: str) -> dict[str, Any]:
     megan = results.megan(env)
     return {
         "env": env,
-        "gail": [{"gamma": gamma, "arm": e["arm"], "eta": e["eta"]} for gamma, e in results.gail(env)],
+        "gail": [
+            {"gamma": gamma, "arm": e["arm"], "eta": e["eta"]} for gamma, e in results.gail(env)
+        ],
         "megan": {"arm": megan[0]["arm"], "eta": megan[0]["eta"]} if megan else None,
         "of": len(megan),
     }

@@ -3,7 +3,7 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const byId = (id) => document.getElementById(id);
   const unique = (list) => [...new Set(list)];
-  const { NAMES, make, number, percent, interval, range, label, named, baseline, change, showTip, hideTip, ticks, frame } = charts;
+  const { NAMES, make, number, percent, interval, spread, range, label, named, baseline, change, showTip, hideTip, ticks, frame } = charts;
   const METRICS = ["mmd2_rho", "mmd2_mu", "cost", "normalised_cost", "success"];
   const given = (x) => x !== null && x !== undefined;
   const share = (x) => percent(x).replace("+", "");
@@ -29,6 +29,7 @@
   }
 
   function panels() {
+    byId("interval").textContent = data.interval;
     const host = byId("panels"), beside = byId("arm-panels"), envs = unique(data.settings.map((e) => e.env));
     for (const env of envs) {
       const arms = unique(data.settings.filter((e) => e.env === env).map((e) => e.arm));
@@ -67,7 +68,7 @@
     fill(byId("result-table"), ["environment", "arm", "weighting", "seeds", "cycles", "discriminator updates", "policy updates", ...metrics.map((m) => `${NAMES[m]}, 95 %`), "beside",
       ...paired.map((m) => NAMES[m]), ...toDefault.map((m) => `${NAMES[m]} beside the default arm`)],
       data.settings.map((e) => [e.env, e.arm, label(e.eta), e.seeds.length, range(e.effort.cycles), range(e.effort.cost), range(e.effort.policy),
-        ...metrics.map((m) => e[m] ? number(e[m].mean.value) + interval(e[m].mean) : ""), base(e),
+        ...metrics.map((m) => e[m] ? spread(e[m].mean) : ""), base(e),
         ...paired.map((m) => change(e[m]?.against_baseline, baseline(e), m)), ...toDefault.map((m) => change(e[m]?.against_default, twin(e), m))]), 3);
   }
 
@@ -111,14 +112,14 @@
     const host = byId("curve-chart"), legend = byId("curve-legend");
     host.replaceChildren(); legend.replaceChildren();
     if (!runs.length) return;
-    const etas = Object.keys(data.weightings).filter((eta) => runs.some((r) => r.eta === eta)), width = 900, height = 340;
+    const etas = Object.keys(data.weightings).filter((eta) => runs.some((r) => r.eta === eta)), narrow = host.clientWidth < 600, width = narrow ? 400 : 900, height = narrow ? 260 : 340;
     const safe = log && metric !== "return";
     const value = (v) => safe ? Math.max(v, 1e-5) : v;
     const all = runs.flatMap((r) => data.curves[r.run][metric].map((p) => value(p[1])));
     const last = Math.max(...runs.flatMap((r) => data.curves[r.run][metric].map((p) => p[0])));
     const f = frame(width, height, 56, Math.min(...all), Math.max(...all), safe, `${NAMES[metric]} while learning on ${env}`);
     const x = (t) => f.left + t / last * (f.right - f.left);
-    for (const t of ticks(0, last, 6)) f.svg.append(make("text", { x: x(t), y: f.bottom + 15, "text-anchor": "middle" }, t >= 1e6 ? `${number(t / 1e6, 2)} M` : t >= 1e3 ? `${number(t / 1e3, 2)} k` : String(t)));
+    for (const t of ticks(0, last, narrow ? 4 : 6)) f.svg.append(make("text", { x: x(t), y: f.bottom + 15, "text-anchor": "middle" }, t >= 1e6 ? `${number(t / 1e6, 2)} M` : t >= 1e3 ? `${number(t / 1e3, 2)} k` : String(t)));
     f.svg.append(make("text", { x: f.right, y: height - 2, "text-anchor": "end" }, "transitions"));
     for (const r of runs) {
       const path = data.curves[r.run][metric].map((p, i) => `${i ? "L" : "M"}${x(p[0]).toFixed(1)} ${f.y(value(p[1])).toFixed(1)}`).join("");
