@@ -66,7 +66,7 @@
     const base = (e) => { const b = baseline(e); return b ? named(b) : ""; };
     const twin = (e) => data.settings.find((s) => s.env === e.env && s.arm === "default" && s.eta === e.eta);
     fill(byId("result-table"), ["environment", "arm", "weighting", "seeds", "cycles", "discriminator updates", "policy updates", ...metrics.map((m) => `${NAMES[m]}, 95 %`), "beside",
-      ...paired.map((m) => NAMES[m]), ...toDefault.map((m) => `${NAMES[m]} beside the default arm`)],
+      ...paired.map((m) => `${NAMES[m]}, change`), ...toDefault.map((m) => `${NAMES[m]}, change from the default arm`)],
       data.settings.map((e) => [e.env, e.arm, label(e.eta), e.seeds.length, range(e.effort.cycles), range(e.effort.cost), range(e.effort.policy),
         ...metrics.map((m) => e[m] ? spread(e[m].mean) : ""), base(e),
         ...paired.map((m) => change(e[m]?.against_baseline, baseline(e), m)), ...toDefault.map((m) => change(e[m]?.against_default, twin(e), m))]), 3);
