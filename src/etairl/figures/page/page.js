@@ -79,13 +79,13 @@
 
   function prediction() {
     const entry = (p) => data.settings.find((e) => e.env === p.env && e.arm === p.arm && e.eta === p.eta);
-    const told = ["verdict", "note"].filter((key) => data.predictions.some((p) => p[key]));
-    fill(byId("prediction-table"), ["environment", "arm", "weighting", "beside", "other frames, predicted", "at the episodes' length", "MMD² of ρ, measured", "MMD² of μ, measured", "cost, measured", ...told],
+    const told = (key) => data.predictions.some((p) => p[key]) ? [key] : [], verdict = told("verdict"), note = told("note");
+    fill(byId("prediction-table"), ["environment", "arm", "weighting", ...verdict, "beside", "other frames, predicted", "at the episodes' length", "MMD² of ρ, measured", "MMD² of μ, measured", "cost, measured", ...note],
       data.predictions.map((p) => {
         const base = entry(p) && baseline(entry(p));
-        return [p.env, p.arm, label(p.eta), base ? named(base) : "", share(p.tv), `${share(p.tv_at_length)} (${p.length} steps)`,
-          ...["mmd2_rho", "mmd2_mu", "cost"].map((m) => change(p.changes[m], base, m)), ...told.map((key) => p[key] ?? "")];
-      }), 3);
+        return [p.env, p.arm, label(p.eta), ...verdict.map((key) => p[key] ?? ""), base ? named(base) : "", share(p.tv), `${share(p.tv_at_length)} (${p.length} steps)`,
+          ...["mmd2_rho", "mmd2_mu", "cost"].map((m) => change(p.changes[m], base, m)), ...note.map((key) => p[key] ?? "")];
+      }), 3 + verdict.length);
     const small = data.predictions.filter((p) => p.small && given(p.changes.mmd2_mu?.relative.value));
     const known = small.filter((p) => given(p.changes.mmd2_mu.relative.low));
     const apart = known.filter((p) => p.changes.mmd2_mu.relative.low > 0 || p.changes.mmd2_mu.relative.high < 0);
