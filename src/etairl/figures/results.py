@@ -8,7 +8,7 @@ Entry = Mapping[str, Any]
 FEW_SEEDS = 10
 """with fewer, an interval alone says too little: single runs are drawn too"""
 _SYMBOLS = {"geometric": "κ", "poisson": "λ"}
-_PLAYERS = "default"
+_DEFAULT = "default"
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,9 @@ def in_order(etas: Iterable[str]) -> list[str]:
     return sorted(set(etas), key=key)
 
 
-def gamma_of(arm: str) -> bool:
+def same_players(arm: str) -> bool:
     """Does this arm differ from the default in nothing but the discount of the solver?"""
-    return arm == _PLAYERS or (arm.startswith("gamma_rl=") and "," not in arm)
+    return arm == _DEFAULT or (arm.startswith("gamma_rl=") and "," not in arm)
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Results:
     def arms(self) -> list[str]:
         """Arms in the order they were asked for, the default first."""
         found = dict.fromkeys(e["arm"] for e in self.settings)
-        return sorted(found, key=lambda arm: arm != _PLAYERS)
+        return sorted(found, key=lambda arm: arm != _DEFAULT)
 
     def of(self, env: str, arm: str, metric: str | None = None) -> list[Entry]:
         """Settings of one environment and arm, sorted by their weighting."""
@@ -98,7 +98,7 @@ class Results:
     def gail(self, env: str) -> list[tuple[float, Entry]]:
         """GAIL's settings by their discount: pairs of discount and setting."""
         found: dict[float, Entry] = {}
-        for arm in filter(gamma_of, self.arms()):
+        for arm in filter(same_players, self.arms()):
             for entry in self.of(env, arm, "mmd2_mu"):
                 if weighting(entry["eta"]).is_gail:
                     found.setdefault(self.gamma(entry), entry)
@@ -108,7 +108,7 @@ class Results:
         """All other weightings of the same players, the smallest MMD² of μ first."""
         found = [
             entry
-            for arm in filter(gamma_of, self.arms())
+            for arm in filter(same_players, self.arms())
             for entry in self.of(env, arm, "mmd2_mu")
             if not weighting(entry["eta"]).is_gail
         ]

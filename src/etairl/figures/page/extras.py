@@ -17,7 +17,7 @@ def with_extras(data: Data) -> dict[str, Any]:
     settings = [e for env in envs for arm in arms for e in results.of(env, arm)]
     return {
         **data,
-        "settings": [e | {"effort": _effort(data, e)} for e in settings],
+        "settings": [{**e, "effort": _effort(data, e)} for e in settings],
         "weightings": {
             eta: {"family": weighting(eta).family, "label": weighting(eta).label} for eta in etas
         },
