@@ -3,12 +3,11 @@
 import csv
 import json
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
+from browser import browse, needs_chromium
 from made_up import made_up_study
 
 from etairl.cli.app import main
@@ -20,9 +19,6 @@ from etairl.experiments.study import Study
 from etairl.experiments.summary import result_rows, statistics
 from etairl.figures.page import study_page
 
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
 ENVS = ["HalfCheetah-v5", "Hopper-v5"]
 
 
@@ -220,30 +216,6 @@ left.id = "seen"; left.textContent = JSON.stringify(seen); document.body.append(
 </script>"""
 
 
-def browse(page: Path, tmp_path: Path, *options: str) -> tuple[str, str]:
-    """The page's elements after its scripts, and what the console had to say."""
-    assert CHROMIUM is not None
-    flags = [
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        "--enable-logging=stderr",
-    ]
-    done = subprocess.run(
-        [CHROMIUM, *flags, f"--user-data-dir={tmp_path / 'profile'}", *options, page.as_uri()],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    said = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-    return done.stdout, "\n".join(said)
-
-
-needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
-
-
 @needs_chromium
 @pytest.mark.parametrize(
     ("size", "scheme", "background"),
@@ -263,13 +235,14 @@ def test_in_a_browser(study, page, tmp_path, size, scheme, background):
     assert values[seen["lowest"]] == min(values.values())
     assert values[seen["highest"]] == max(values.values())
     assert seen["filtered"] == "3 of 54 runs"
-    assert re.search(r"transitions\ngeometric:0 +0\.\d+ +\(3 seeds\)", seen["curve"])
+    assert re.search(r"transitions\nκ=0 +0\.\d+ +\(3 seeds\)", seen["curve"])
     assert "interquartile mean" in seen["dot"]
     assert seen["wide"] == 0  # nothing sticks out of a phone
     assert (seen["ready"], seen["background"]) == ("yes", background)
     assert seen["milliseconds"] < 2000
-    # Two environments with two arms each, three metrics; two claims on MMD² and one on the cost.
-    assert elements.count("<figure>") == 12 + 1
+    # Two environments with two arms each, three metrics; all settings of each; the curves. Two
+    # claims on MMD² and one on the cost.
+    assert elements.count("<figure>") == 12 + 2 + 1
     assert elements.count('class="finding') == 12 + 1  # and one kind of trouble
     assert "discriminator_saturated" in elements
     assert "other frames (whole episodes)" in elements

@@ -10,8 +10,14 @@ from etairl.cli.console import out, parse, print_json, working
 from etairl.experiments.notes import notes
 from etairl.experiments.reporting import as_study, report_data
 from etairl.figures.page import study_page
+from etairl.figures.results import FEW_SEEDS, Results
 from etairl.figures.save import save_figure
-from etairl.figures.studies import arms_figure, weighting_figure
+from etairl.figures.studies import (
+    arms_figure,
+    discount_figure,
+    families_figure,
+    weighting_figure,
+)
 from etairl.runs import write_atomic
 
 
@@ -52,19 +58,24 @@ def run(arguments: list[str]) -> int:
 
 
 def _draw(data: dict[str, Any], folder: Path) -> list[Path]:
-    scale = f", scale {data['scale']}" if data["scale"] else ""
-    title = f"{data['name']}{scale}: mean over seeds, 95 % intervals"
-    drawn = []
-    for arm in dict.fromkeys(entry["arm"] for entry in data["settings"]):
-        figure = weighting_figure(data["settings"], arm, f"{title}, {arm}")
-        if figure is not None:
-            drawn.append((f"weightings-{arm}", figure))
-    if len({entry["arm"] for entry in data["settings"]}) > 1:
-        drawn.append(("arms", arms_figure(data["settings"], "mmd2_mu", title)))
+    results = Results(data["settings"], data["rows"])
+    name = f"{data['name']}, scale {data['scale']}" if data["scale"] else data["name"]
+    how = f"mean over seeds, 95\u00a0% {results.interval()}"
+    if any(len(entry["seeds"]) < FEW_SEEDS for entry in results.settings):
+        how += ", dots are runs"
+    drawn = [("discounts", discount_figure(results, f"{name}: {how}"))]
+    for arm in results.arms():
+        title = f"{name}, arm {arm}: {how}"
+        drawn.append((f"weightings-{arm}", weighting_figure(results, arm, title)))
+        drawn.append((f"families-{arm}", families_figure(results, arm, title)))
+    if len(results.arms()) > 1:
+        drawn.append(("arms", arms_figure(results, "mmd2_mu", f"{name}: {how}")))
     written = []
-    for name, figure in drawn:
+    for stem, figure in drawn:
+        if figure is None:
+            continue
+        plain = "".join(c if c.isalnum() or c in "-_.=" else "-" for c in stem)
         for suffix in (".png", ".svg"):
-            plain = "".join(c if c.isalnum() or c in "-_.=" else "-" for c in name)
-            save_figure(figure, folder / f"{plain}{suffix}")
+            save_figure(figure, folder / f"{plain}{suffix}", dpi=300, colours=256)
             written.append(folder / f"{plain}{suffix}")
     return written

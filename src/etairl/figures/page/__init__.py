@@ -8,19 +8,23 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
+from etairl.figures.page.extras import with_extras
+
 
 def study_page(data: Mapping[str, Any]) -> str:
     """The page; whatever stands in the data is shown as text and never run."""
     parts = files(__name__)
     scale = f", scale {data['scale']}" if data["scale"] else ""
     # "</script>" in a text would end the block.
-    text = json.dumps(_finite(data), allow_nan=False, separators=(",", ":"))
+    text = json.dumps(_finite(with_extras(data)), allow_nan=False, separators=(",", ":"))
     safe = text.replace("<", "\\u003c")
     return Template((parts / "page.html").read_text(encoding="utf-8")).substitute(
         title=html.escape(f"Study {data['name']}{scale}"),
         style=(parts / "page.css").read_text(encoding="utf-8"),
         data=safe,
-        script=(parts / "page.js").read_text(encoding="utf-8"),
+        script="\n".join(
+            (parts / name).read_text(encoding="utf-8") for name in ("charts.js", "page.js")
+        ),
     )
 
 

@@ -1,0 +1,124 @@
+"""What a study is drawn from: settings and runs, in the order and the words of the paper."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Entry = Mapping[str, Any]
+FEW_SEEDS = 10
+"""with fewer, an interval alone says too little: single runs are drawn too"""
+_SYMBOLS = {"geometric": "κ", "poisson": "λ"}
+_DEFAULT = "default"
+
+
+@dataclass(frozen=True)
+class Weighting:
+    """An η: where it stands on an axis, and in which words."""
+
+    family: str
+    """only weightings of one family are joined by a line"""
+    parameter: float
+    label: str
+
+    @property
+    def is_gail(self) -> bool:
+        """All weight on the present: GAIL."""
+        return (self.family, self.parameter) == ("geometric", 0.0)
+
+
+def weighting(eta: str) -> Weighting:
+    """What a weighting's text says; `dirac:0` and `uniform` are the ends of the geometric ones."""
+    name, _, rest = eta.partition(":")
+    if eta == "dirac:0":
+        return Weighting("geometric", 0.0, eta)
+    if eta == "uniform":
+        return Weighting("geometric", 1.0, eta)
+    try:
+        parameter = float(rest)
+    except ValueError:  # a table stands alone
+        return Weighting(eta, 0.0, eta)
+    label = f"{_SYMBOLS[name]}={rest}" if name in _SYMBOLS else eta
+    return Weighting(name, parameter, label)
+
+
+def in_order(etas: Iterable[str]) -> list[str]:
+    """Each weighting once: κ from 0 to 1, then λ, then whatever else there is."""
+    families = list(_SYMBOLS)
+
+    def key(eta: str) -> tuple[int, str, float, str]:
+        w = weighting(eta)
+        known = w.family in families
+        rank = families.index(w.family) if known else len(families)
+        return rank, w.family, w.parameter, eta
+
+    return sorted(set(etas), key=key)
+
+
+def same_players(arm: str) -> bool:
+    """Does this arm differ from the default in nothing but the discount of the solver?"""
+    return arm == _DEFAULT or (arm.startswith("gamma_rl=") and "," not in arm)
+
+
+@dataclass(frozen=True)
+class Results:
+    """Statistics per setting and rows per run, as `etairl report` has them."""
+
+    settings: Sequence[Entry]
+    rows: Sequence[Entry]
+
+    def envs(self, arm: str | None = None) -> list[str]:
+        """Environments in the order they were asked for."""
+        return list(dict.fromkeys(e["env"] for e in self.settings if arm in (None, e["arm"])))
+
+    def arms(self) -> list[str]:
+        """Arms in the order they were asked for, the default first."""
+        found = dict.fromkeys(e["arm"] for e in self.settings)
+        return sorted(found, key=lambda arm: arm != _DEFAULT)
+
+    def of(self, env: str, arm: str, metric: str | None = None) -> list[Entry]:
+        """Settings of one environment and arm, sorted by their weighting."""
+        mine = {e["eta"]: e for e in self.settings if (e["env"], e["arm"]) == (env, arm)}
+        found = [mine[eta] for eta in in_order(mine)]
+        return [e for e in found if metric is None or e.get(metric)]
+
+    def runs(self, entry: Entry, metric: str) -> list[float]:
+        """One value per run of a setting."""
+        return [r[metric] for r in self._rows(entry) if r.get(metric) is not None]
+
+    def gamma(self, entry: Entry) -> float:
+        """The discount of the solver."""
+        return float(next(r["gamma_rl"] for r in self._rows(entry)))
+
+    def floor(self, env: str, metric: str) -> float | None:
+        """The expert against itself, the mean over all runs that know it."""
+        found = [r.get(f"{metric}_floor") for r in self.rows if r["env"] == env]
+        known = [x for x in found if x is not None]
+        return sum(known) / len(known) if known else None
+
+    def gail(self, env: str) -> list[tuple[float, Entry]]:
+        """GAIL's settings by their discount: pairs of discount and setting."""
+        found: dict[float, Entry] = {}
+        for arm in filter(same_players, self.arms()):
+            for entry in self.of(env, arm, "mmd2_mu"):
+                if weighting(entry["eta"]).is_gail:
+                    found.setdefault(self.gamma(entry), entry)
+        return sorted(found.items(), key=lambda pair: pair[0])
+
+    def megan(self, env: str) -> list[Entry]:
+        """All other weightings of the same players, the smallest MMD² of μ first."""
+        found = [
+            entry
+            for arm in filter(same_players, self.arms())
+            for entry in self.of(env, arm, "mmd2_mu")
+            if not weighting(entry["eta"]).is_gail
+        ]
+        return sorted(found, key=lambda entry: entry["mmd2_mu"]["mean"]["value"])
+
+    def interval(self) -> str:
+        """What the bars are: of Student's t, unless the statistics say otherwise or nothing."""
+        found = {e["mmd2_mu"].get("mean_by") for e in self.settings if e.get("mmd2_mu")}
+        return "t-intervals" if found == {"Student's t"} else "bootstrap intervals"
+
+    def _rows(self, entry: Entry) -> list[Entry]:
+        cell = ("env", "arm", "eta")
+        return [r for r in self.rows if all(r[key] == entry[key] for key in cell)]
