@@ -77,7 +77,7 @@ def test_version_and_no_command():
         (("eta", "dirac:9", "--horizon", "5"), "looks further ahead than the longest episode"),
         (("eta", "dirac:0", "--sampler", "both"), "invalid choice"),
         (("eta", "dirac:0", "--horizont", "5"), "Unrecognized options: --horizont"),
-        (("eta", "dirac:0", "--horizon", "1e3"), "Error parsing --horizon"),
+        (("eta", "dirac:0", "--horizon", "1.5"), "Error parsing --horizon"),
         (("demos", "info", "walk.npz", "--seed", "-1"), "the seed must be >= 0"),
         (("demos", "info", "walk.npz", "--max-gib", "inf"), "--max-gib must be > 0"),
         (("demos", "info", "minari:walk"), "it ends in a version, like walk-v0"),
