@@ -53,6 +53,9 @@ def run_missing(
     """
     waiting = [name for name in options if not (results / f"{name}.json").exists()]
     running: dict[str, subprocess.Popen] = {}
+    # A core for each, as in `etairl study`; its threads begin after this and stay there, too.
+    free = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    free, cores = free if workers <= len(free) else [], dict[str, int]()
     good = True
     folder.mkdir(parents=True, exist_ok=True)
     while waiting or running:
@@ -63,12 +66,16 @@ def run_missing(
                 running[name] = subprocess.Popen(
                     words, stdout=log, stderr=log, env=os.environ | SINGLE
                 )
+                if free:
+                    cores[name] = free.pop(0)
+                    os.sched_setaffinity(running[name].pid, {cores[name]})
             print("started", name, flush=True)
         time.sleep(1)
         for name, process in list(running.items()):
             if process.poll() is None:
                 continue
             del running[name]
+            free += [cores.pop(name)] if name in cores else []
             done = process.returncode == 0
             if done:
                 keep(name, folder / name)

@@ -18,7 +18,7 @@ from etairl.cli import study as study_command
 from etairl.cli.app import main
 from etairl.cli.console import Meter
 from etairl.demos import load_demos, save_demos
-from etairl.experiments.pool import environment
+from etairl.experiments.pool import environment, run_locally
 from etairl.experiments.study import Progress, Study, locked
 from etairl.experiments.worker import FAILED, ONE_THREAD, STOPPED, work
 from etairl.types import InputError
@@ -202,6 +202,21 @@ def test_a_run_does_not_go_on_with_other_demonstrations(unbroken, tmp_path):
 def test_workers_keep_to_one_core():
     assert ONE_THREAD.items() <= environment().items()
     assert "JAX_COMPILATION_CACHE_DIR" in environment()
+
+
+def test_a_worker_has_a_core_of_its_own(unbroken, tmp_path):
+    study = Study.open(tmp_path / "s", "tiny", None, Study(unbroken).jobs)
+    ends = run_locally(study, study.jobs, 1, 1000.0)
+    try:
+        kept = set()
+        until = time.monotonic() + 60
+        while len(kept) != 1 and time.monotonic() < until:
+            next(ends)
+            kept = next((os.sched_getaffinity(pid) for pid in workers_of(study.path)), set())
+        assert kept == {min(os.sched_getaffinity(0))}
+    finally:
+        ends.close()
+    assert study.progress(study.jobs[0]).state in ("stopped", "waiting", "finished")
 
 
 def progress(state, transitions=0, seconds=None) -> Progress:

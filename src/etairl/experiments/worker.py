@@ -1,7 +1,8 @@
-"""One run of a study in a process of its own: `python -m etairl.experiments.worker STUDY NAME`.
+"""One run of a study in a process of its own: `python -m etairl.experiments.worker`.
 
-It stops after the cycle at hand, with a checkpoint, when its standard input is closed: whoever
-started it has asked for that, or is gone.
+Its words: the study, the name of the run, seconds between checkpoints, and, where it is to keep to
+one, the number of a core. It stops after the cycle at hand, with a checkpoint, when its standard
+input is closed: whoever started it has asked for that, or is gone.
 """
 
 import os
@@ -66,7 +67,9 @@ def work(
 
 def main(arguments: list[str]) -> int:
     """The process."""
-    folder, name, seconds = arguments
+    folder, name, seconds, *core = arguments
+    if core:
+        os.sched_setaffinity(0, {int(core[0])})  # before any thread begins
     asked = threading.Event()
 
     def listen() -> None:
