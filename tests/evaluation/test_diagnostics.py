@@ -54,6 +54,8 @@ def test_collapsed_share():
     assert share([-500, -450, -400, -460, -490, -410]) == pytest.approx(2 / 5)
     assert share([0.0, 1.0, -1.0]) == 0.0
     assert share([5.0]) is None
+    # A clone begins where it ends: to lose 4 of 1,780 is no collapse, whatever its spread.
+    assert share([1776, 1780, 1776, 1777], spread=1.0) == 0.0
 
 
 def test_without_a_return_the_distance_tells_of_collapses():

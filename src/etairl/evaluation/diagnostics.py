@@ -91,13 +91,14 @@ def collapsed(rows: Sequence[Row]) -> Collapse:
     """Share of cycles that are under half of the best so far, counted from the first cycle.
 
     "Half" is measured from the first, untrained cycle, so that it has a meaning where returns are
-    negative. Cycles before the return has gained twice its first spread do not count. Where all
-    returns are equal, minus the MMD² of mu takes their place, a tenth of it must be gained first,
+    negative. Cycles before the return has gained twice its first spread, and a twentieth of the
+    largest, do not count: a learner that begins as a clone has little to gain. Where all returns are equal, minus the MMD² of mu takes their place, a tenth of it must be gained first,
     and a discriminator that is never wrong, having been so before, is a collapse, too.
     """
     returns = np.array([row["return"] for row in rows])
     if len(returns) and np.ptp(returns) > 0.0:
-        lost, counted = _lost(returns, 2.0 * float(rows[0]["return_std"]))
+        least = max(2.0 * float(rows[0]["return_std"]), 0.05 * float(np.abs(returns).max()))
+        lost, counted = _lost(returns, least)
         return Collapse(float(lost[counted].mean()) if counted.any() else 0.0, "return")
     measured = [row for row in rows if row.get("mmd2_mu") is not None]
     if len(measured) < 2:
