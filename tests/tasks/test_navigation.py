@@ -108,6 +108,12 @@ def test_no_motion_against_a_blocked_direction(lake, angle, lean):
     assert away == pytest.approx(shore + 0.1 * outwards, abs=1e-9)
 
 
+@pytest.mark.parametrize("odd", [np.nan, np.inf])
+def test_an_action_that_is_no_number_is_refused(odd):
+    with pytest.raises(InputError, match="NaN or infinite"):
+        World().move(np.zeros((2, 2)), np.array([[0.1, 0.2], [odd, 0.0]]))
+
+
 def test_a_thin_bay_is_not_jumped():
     """The end of the step is on land, as in the paper's rule; its middle is not."""
     x, y, r = WORLD.lakes[0]

@@ -92,8 +92,9 @@ def collapsed(rows: Sequence[Row]) -> Collapse:
 
     "Half" is measured from the first, untrained cycle, so that it has a meaning where returns are
     negative. Cycles before the return has gained twice its first spread, and a twentieth of the
-    largest, do not count: a learner that begins as a clone has little to gain. Where all returns are equal, minus the MMD² of mu takes their place, a tenth of it must be gained first,
-    and a discriminator that is never wrong, having been so before, is a collapse, too.
+    largest, do not count: a learner that begins as a clone has little to gain. Where all returns
+    are equal, minus the MMD² of mu takes their place, a tenth of it must be gained first, and a
+    discriminator that is never wrong, having been so before, is a collapse, too.
     """
     returns = np.array([row["return"] for row in rows])
     if len(returns) and np.ptp(returns) > 0.0:

@@ -89,6 +89,8 @@ class World:
         goes towards the lake at all ($o \cdot a < 0$) and does not pass by it. The whole segment
         counts, not only its end as in the paper: no step jumps over a bay.
         """
+        if not np.isfinite(actions).all():
+            raise InputError("an action of navigation is NaN or infinite")
         a = clip_to_disc(actions)
         share, near_any = np.ones(len(a)), np.zeros(len(a), bool)
         for centre, radius in zip(self.centres, self.radii, strict=True):
