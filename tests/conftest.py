@@ -1,3 +1,4 @@
+import os
 import re
 import subprocess
 from collections.abc import Callable, Iterator
@@ -11,6 +12,13 @@ from jaxtyping import config
 from etairl.demos import Demos, limit_cycle
 from etairl.tasks.offscreen import choose_backend
 from etairl.types import InputError, Trajectories
+
+if "PYTEST_XDIST_WORKER" in os.environ and hasattr(os, "sched_setaffinity"):
+    # A core for each worker, before JAX begins its threads: they take turns, and lose a third of
+    # the time when one wakes on another core.
+    _cores = sorted(os.sched_getaffinity(0))
+    _number = int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw"))
+    os.sched_setaffinity(0, {_cores[_number % len(_cores)]})
 
 THIRD_PARTY = Path(__file__).parents[2] / "shared" / "demos"
 LONGEST = (
