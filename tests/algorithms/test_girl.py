@@ -151,9 +151,9 @@ def test_two_scans_are_compiled_once(monkeypatch):
     traces = []
     original = SAC.update
 
-    def counted(self, *arguments):
+    def counted(self, *arguments, **options):
         traces.append(1)
-        return original(self, *arguments)
+        return original(self, *arguments, **options)
 
     monkeypatch.setattr(SAC, "update", counted)
     jax.clear_caches()
