@@ -31,12 +31,14 @@ def test_the_plain_draw_is_uniform_over_trajectories_and_times(monkeypatch):
     assert abs((rows >= 500).mean() - 0.5) < 4 * 0.5 / np.sqrt(100_000)
 
 
+@pytest.mark.slow
 def test_rollouts_and_updates_are_timed():
     found = solver.bench_rollouts("Pendulum-v1", envs=3, steps=10, rounds=1)
     assert found.ratio == pytest.approx(found.with_policy / found.fixed_actions)
     assert solver.bench_update("Hopper-v5", (8,), batch=4, updates=2).milliseconds > 0
 
 
+@pytest.mark.slow
 def test_a_cycle_is_timed_with_the_same_simulation_on_both_sides(monkeypatch):
     small = preset("default")
     small = replace(

@@ -186,6 +186,7 @@ def test_an_error_of_our_own_is_written_down(unbroken, tmp_path):
     assert study.progress(lost).state == "failed"
 
 
+@pytest.mark.slow
 def test_a_run_does_not_go_on_with_other_demonstrations(unbroken, tmp_path):
     shown = load_demos("Pendulum-v1-25x200")
     save_demos(shown, tmp_path / "demos.npz")
@@ -204,6 +205,7 @@ def test_workers_keep_to_one_core():
     assert "JAX_COMPILATION_CACHE_DIR" in environment()
 
 
+@pytest.mark.slow
 def test_a_worker_has_a_core_of_its_own(unbroken, tmp_path):
     study = Study.open(tmp_path / "s", "tiny", None, Study(unbroken).jobs)
     ends = run_locally(study, study.jobs, 1, 1000.0)
