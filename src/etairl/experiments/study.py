@@ -161,7 +161,7 @@ class Study:
             twin = theirs.get(same_run(job.config))
             if twin is None or self.finished(job) or self.run_path(job).exists():
                 continue
-            if other.run_path(twin).exists():
+            if RunDirectory(other.run_path(twin)).finished:
                 beside = self.run_path(job).with_name(f".{job.name}.part")
                 shutil.rmtree(beside, ignore_errors=True)
                 shutil.copytree(other.run_path(twin), beside)
