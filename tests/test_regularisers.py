@@ -96,7 +96,6 @@ def test_tsallis_of_a_density_stays_finite():
     ("text", "found"),
     [
         ("entropy", Entropy()),
-        ("kl", Entropy()),
         ("none", Unregularised()),
         ("tsallis", Tsallis()),
         ("tsallis:1.5", Tsallis(q=1.5)),
@@ -104,6 +103,17 @@ def test_tsallis_of_a_density_stays_finite():
 )
 def test_regularisers_by_name(text, found):
     assert parse_regulariser(text) == found
+
+
+def test_kl_by_name_leaves_the_reference_to_the_solver():
+    """Equal each time, or every solver made of it would be compiled anew."""
+    kl = parse_regulariser("kl")
+    assert isinstance(kl, KullbackLeibler)
+    assert kl == parse_regulariser("kl")
+    assert kl.drawn(np.array([0.5, -2.0])).tolist() == [0.5, -2.0]
+    for sums_over_actions in (kl.value, kl.gradient, kl.softmin, kl.argmin):
+        with pytest.raises(InputError, match="without a reference knows drawn actions only"):
+            sums_over_actions(REFERENCE)
 
 
 @pytest.mark.parametrize(

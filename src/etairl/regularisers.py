@@ -15,6 +15,7 @@ probabilities, and one draw of it is unbiased.
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol, runtime_checkable
 
 from jaxtyping import Float
@@ -178,48 +179,58 @@ class KullbackLeibler:
     The softmin is $-\alpha\log\sum_a\pi_0(a)e^{-q(a)/\alpha}$.
     """
 
-    weight: float
+    weight: float = 1.0
     r"""$\alpha > 0$, in the units of the cost"""
-    reference: Rows
-    r"""$\pi_0$, positive everywhere"""
+    reference: Rows | None = None
+    r"""$\pi_0$, positive everywhere; None for a solver that keeps it as a network, and needs
+    nothing but `drawn`"""
 
     def __post_init__(self):
         _check_weight("kullback-leibler", self.weight)
+        if self.reference is None:
+            return
         xp = self.reference.__array_namespace__()
         if not bool(xp.all(self.reference > 0.0)):
             raise InputError("the reference policy of a KL regulariser must be positive everywhere")
         if not bool(xp.all(xp.abs(xp.sum(self.reference, axis=-1) - 1.0) < 1e-6)):
             raise InputError("the rows of the reference policy of a KL regulariser must sum to 1")
 
+    @property
+    def table(self) -> Rows:
+        """The reference, where sums over all actions need it."""
+        if self.reference is None:
+            raise InputError("KullbackLeibler() without a reference knows drawn actions only")
+        return self.reference
+
     def value(self, policy: Rows) -> Values:
         """See `Regulariser`."""
         xp = policy.__array_namespace__()
-        ratio = _log(xp, policy) - xp.log(self.reference)
+        ratio = _log(xp, policy) - xp.log(self.table)
         return -self.weight * xp.sum(policy * ratio, axis=-1)
 
     def gradient(self, policy: Rows) -> Rows:
         """See `Regulariser`."""
         xp = policy.__array_namespace__()
-        return -self.weight * (_steep_log(xp, policy) - xp.log(self.reference) + 1.0)
+        return -self.weight * (_steep_log(xp, policy) - xp.log(self.table) + 1.0)
 
     def softmin(self, q: Rows) -> Values:
         """See `Regulariser`."""
-        return _soft(q.__array_namespace__(), q, self.weight, self.reference)[0]
+        return _soft(q.__array_namespace__(), q, self.weight, self.table)[0]
 
     def argmin(self, q: Rows) -> Rows:
         """See `Regulariser`."""
-        return _soft(q.__array_namespace__(), q, self.weight, self.reference)[1]
+        return _soft(q.__array_namespace__(), q, self.weight, self.table)[1]
 
     def drawn(self, log_prob: Values) -> Values:
         r"""See `Regulariser`; $\alpha\varphi$ of the log-*ratio* $\log\pi(a)-\log\pi_0(a)$."""
         return self.weight * log_prob
 
 
+@cache
 def parse_regulariser(text: str) -> Regulariser:
     """`entropy`, `tsallis` or `tsallis:Q`, `kl`, `none`, with weight 1: a solver has its own.
 
-    A solver that keeps a reference policy hands over log-ratios instead of log-probabilities; `kl`
-    is then what `entropy` is without one.
+    The same name is the same object: solvers are compared, and compiled once for equal ones.
     """
     name, _, rest = text.partition(":")
     if name == "tsallis" and rest:
@@ -228,7 +239,12 @@ def parse_regulariser(text: str) -> Regulariser:
         except ValueError as error:
             why = error if isinstance(error, InputError) else f"{rest!r} is no number"
             raise InputError(f"regulariser {text!r}: {why}") from None
-    known = {"entropy": Entropy(), "tsallis": Tsallis(), "kl": Entropy(), "none": Unregularised()}
+    known: dict[str, Regulariser] = {
+        "entropy": Entropy(),
+        "tsallis": Tsallis(),
+        "kl": KullbackLeibler(),
+        "none": Unregularised(),
+    }
     if text not in known:
         raise InputError(
             f"unknown regulariser {text!r}; choose entropy, tsallis:Q (for instance tsallis:2), kl "

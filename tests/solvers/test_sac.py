@@ -6,7 +6,13 @@ from jax.test_util import check_grads
 from scipy import stats
 
 from etairl.networks import MLP, HostMLP, Normaliser, both, twins
-from etairl.regularisers import Entropy, KullbackLeibler, Tsallis, Unregularised
+from etairl.regularisers import (
+    Entropy,
+    KullbackLeibler,
+    Tsallis,
+    Unregularised,
+    parse_regulariser,
+)
 from etairl.solvers.heads import REFERENCE_STD, CategoricalHead, GaussianHead, make_head
 from etairl.solvers.losses import actor_loss, critic_loss, soft_target, temperature_loss
 from etairl.solvers.policy import ActionScaling
@@ -255,7 +261,8 @@ def test_discrete_penalties_are_the_regularisers_of_the_tabular_code(omega, rng)
     assert -np.asarray(found) == pytest.approx(np.asarray(omega.value(probs)), abs=1e-5)
     other = MLP.init(jax.random.key(1), (3, 16, 4), "tanh")
     reference = np.asarray(jax.nn.softmax(other(obs)), np.float64)
-    found = head.choose(jax.random.key(0), actor, critics, obs, other).penalty
+    drawn = parse_regulariser("kl")
+    found = head.choose(jax.random.key(0), actor, critics, obs, other, drawn).penalty
     kl = KullbackLeibler(1.0, reference / reference.sum(axis=1, keepdims=True))
     assert -np.asarray(found) == pytest.approx(kl.value(probs), abs=1e-5)
 

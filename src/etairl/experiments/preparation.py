@@ -87,7 +87,7 @@ def prepare(
     if absorbing:
         trajectories = with_absorbing(trajectories, config.horizon)
     cost = make_cost(config, task.spec)
-    omega = parse_regulariser(config.omega)
+    omega = parse_regulariser("kl" if config.anchor else config.omega)
     solver = SOLVERS[config.solver](
         SolverSettings(
             *(config.sac, task.spec, absorbing, omega),
