@@ -1,9 +1,12 @@
 import os
 import re
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 from imageio_ffmpeg import get_ffmpeg_exe
@@ -25,6 +28,20 @@ LONGEST = (
     *("test_resume.py", "test_study.py", "test_app.py", "test_project.py", "test_examples.py"),
     *("test_expert.py", "test_docs.py"),
 )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Programs compiled once serve all workers and the processes that they start."""
+    if "JAX_COMPILATION_CACHE_DIR" in os.environ:
+        return
+    folder = tempfile.mkdtemp(prefix="etairl-compiled-")
+    config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+    for name, value in (
+        ("jax_compilation_cache_dir", folder),
+        ("jax_persistent_cache_min_compile_time_secs", 0.1),
+    ):
+        os.environ[name.upper()] = str(value)
+        jax.config.update(name, value)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
