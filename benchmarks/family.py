@@ -19,6 +19,9 @@ ALGORITHMS = {
     "gail": ["--algorithm=gail"],
     "airl": ["--algorithm=airl"],
     "emma": ["--algorithm=emma", "--features=quadratic"],
+    "emma-waves": [
+        *("--algorithm=emma", "--features=fourier:256", "--radius=0.1", "--mode=absorbing")
+    ],
     "wiem": ["--algorithm=wiem", "--features=quadratic"],
 }
 SIZES = ["--preset=default", "--transitions=2000000", "--episodes=18"]

@@ -135,6 +135,7 @@ def test_weights_of_another_set_are_refused(rng):
         ({"cost_rate": 0.0}, "cost_rate must be > 0"),
         ({"cost_rate": 1.5}, "share of the way"),
         ({"features": "fourier:0"}, "empty basis"),
+        ({"radius": 0.0}, "a ball of costs needs a positive radius, got 0"),
     ],
 )
 def test_bad_settings(change, message, unchecked):

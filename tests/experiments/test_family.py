@@ -236,10 +236,21 @@ def test_weights_outside_their_set(runs, tmp_path, name, change, message):
         etairl.Result(tmp_path / "odd")
 
 
+def test_the_radius_bounds_the_weights(tmp_path):
+    """With the whole way to the best weights in each cycle, they lie on the sphere."""
+    linear = LinearConfig(features="identity", radius=0.1, cost_rate=1.0)
+    etairl.train(replace(TINY, algorithm="emma", eta=None, linear=linear), tmp_path / "r")
+    weights = load_file(tmp_path / "r" / "cost.safetensors")[".weights"]
+    assert np.linalg.norm(weights) == pytest.approx(0.1, rel=1e-5)
+
+
 def test_runs_of_version_0_1_still_load(tmp_path):
     etairl.train(TINY, tmp_path / "old")
     file = tmp_path / "old" / "config.json"
     config = json.loads(file.read_text())
+    del config["linear"]["radius"]
+    file.write_text(json.dumps(config))
+    assert read_config(tmp_path / "old") == TINY
     for name in ("omega", "solver", "frozen_cost", "linear"):
         del config[name]
     file.write_text(json.dumps(config))
@@ -299,6 +310,8 @@ def test_an_anchor_can_be_let_go(monkeypatch, tmp_path):
             "no effect on emma: --both-signs",
         ),
         ({"algorithm": "wiem", "linear": LinearConfig(both_signs=False)}, None),
+        ({"algorithm": "wiem", "linear": LinearConfig(radius=0.1)}, "no effect on wiem: --radius"),
+        ({"algorithm": "emma", "linear": LinearConfig(radius=0.1)}, None),
         ({"algorithm": "emma", "cost": DiscriminatorConfig(inputs="state")}, None),
         ({"algorithm": "emma", "env": "Hopper-v5", "demos": "Hopper-v5-25x500"}, "that dying pays"),
         ({"algorithm": "megan", "env": "Hopper-v5", "demos": "Hopper-v5-25x500"}, None),

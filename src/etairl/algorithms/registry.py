@@ -13,7 +13,7 @@ from etairl.costs.family import Cost, View
 from etairl.costs.linear import LinearConfig, LinearCost
 from etairl.costs.shaped import ShapedCost
 from etairl.eta import Eta
-from etairl.penalties import Ball, Simplex, WeightSet
+from etairl.penalties import Ball, Simplex
 from etairl.regularisers import Regulariser
 from etairl.solvers.sac import SAC, SACConfig
 from etairl.solvers.sac_eta import sac_eta
@@ -103,8 +103,12 @@ def _discriminator(settings: CostSettings) -> Cost:
     return Discriminator(settings.discriminator, settings.spec, settings.absorbing)
 
 
-def _linear(allowed: WeightSet) -> Callable[[CostSettings], Cost]:
-    return lambda settings: LinearCost(settings.linear, settings.view, allowed)
+def _on_ball(settings: CostSettings) -> Cost:
+    return LinearCost(settings.linear, settings.view, Ball(settings.linear.radius))
+
+
+def _on_simplex(settings: CostSettings) -> Cost:
+    return LinearCost(settings.linear, settings.view, Simplex())
 
 
 def _shaped(settings: CostSettings) -> Cost:
@@ -137,9 +141,9 @@ _ALL = (
         "emma",
         "expectation matching, maximum entropy",
         psi="indicator of the ball",
-        cost="w·f, |w| at most 1",
+        cost="w·f, |w| at most r",
         eta="geometric:0.99",
-        make_cost=_linear(Ball()),
+        make_cost=_on_ball,
         unused=(*_OF_NETWORKS, "both_signs"),
     ),
     Algorithm(
@@ -148,8 +152,8 @@ _ALL = (
         psi="indicator of the simplex",
         cost="w·f, w a convex combination",
         eta="geometric:0.99",
-        make_cost=_linear(Simplex()),
-        unused=_OF_NETWORKS,
+        make_cost=_on_simplex,
+        unused=(*_OF_NETWORKS, "radius"),
     ),
     Algorithm(
         "airl",

@@ -19,7 +19,7 @@ from etairl.costs.discriminator import check_finite
 from etairl.costs.family import LogProbs, Points, Rows, View
 from etairl.costs.features import Features, FeatureState
 from etairl.costs.maps import parse_features
-from etairl.penalties import Simplex, WeightSet, surrogate_step
+from etairl.penalties import Ball, Simplex, WeightSet, surrogate_step
 from etairl.types import InputError
 
 CostStep = Literal["closed", "ascent", "surrogate"]
@@ -33,6 +33,9 @@ class LinearConfig:
     features: str = "quadratic"
     """identity, quadratic, fourier:N (random waves), rbf:N (bumps at demonstrated pairs), or
     module:function, a map (obs, act) -> features of your own"""
+    radius: float = 1.0
+    """of emma: the bound on |w|; 1/√N makes costs of N features of order 1, which critics learn
+    faster"""
     both_signs: bool = True
     """of wiem: take -f into the basis beside f; off where every feature is a cost by itself"""
     cost_step: CostStep = "closed"
@@ -45,6 +48,7 @@ class LinearConfig:
         if self.cost_step not in get_args(CostStep):
             known = ", ".join(get_args(CostStep))
             raise InputError(f"cost_step must be one of {known}, got {self.cost_step!r}")
+        Ball(self.radius)
         if not self.cost_rate > 0.0:
             raise InputError(f"cost_rate must be > 0, got {self.cost_rate}")
         if self.cost_step == "closed" and self.cost_rate > 1.0:

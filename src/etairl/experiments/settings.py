@@ -20,7 +20,7 @@ from etairl.types import HorizonMode, InputError
 
 Config = TypeVar("Config")
 _NEWER = (
-    *("cloning", "omega", "solver", "frozen_cost", "linear"),
+    *("cloning", "omega", "solver", "frozen_cost", "linear", "radius"),
     *("idle", "idle_share", "idle_warmup", "idle_gate", "generator"),
 )
 """settings that runs of version 0.1 do not have; they ran with what are the defaults today"""
