@@ -19,14 +19,14 @@ ALGORITHMS = {
     "gail": ["--algorithm=gail"],
     "airl": ["--algorithm=airl"],
     "emma": ["--algorithm=emma", "--features=quadratic"],
-    "emma-waves": [
-        *("--algorithm=emma", "--features=fourier:256", "--radius=0.1", "--mode=absorbing")
-    ],
+    "emma-waves": ["--algorithm=emma", "--features=fourier:256", "--radius=0.1"],
     "wiem": ["--algorithm=wiem", "--features=quadratic"],
 }
 SIZES = ["--preset=default", "--transitions=2000000", "--episodes=18"]
 """18 episodes a cycle: the 222 cycles of the paper, with all their updates"""
 TASKS = ("HalfCheetah", "Hopper")
+SIGNED = ("airl", "emma", "emma-waves", "wiem")
+"""their costs take both signs, so that dying would pay where episodes can end early"""
 SEEDS = (0, 1, 2)
 EPISODES = 50
 HEADER = f"""# The family
@@ -41,8 +41,12 @@ etairl evaluate RUN --json --episodes {EPISODES}
 Ten demonstrations of 500 steps. `last cycles`: mean return over the last 100 cycles of training,
 actions drawn; `return` and MMD², in units of the demonstrations, of {EPISODES} fresh episodes; ±
 half of the 95 % t-interval over seeds. `collapsed`: share of cycles, mean over seeds. `floor`: 95 %
-of random halves of the demonstrations are closer to each other than this. Failures are failures:
-nothing was tuned for a single algorithm."""
+of random halves of the demonstrations are closer to each other than this.
+
+Costs of AIRL, EMMA and WIEM take both signs, so on Hopper, where they would teach to fall at once,
+episodes go on in an absorbing state (`--mode=absorbing`). `emma-waves` was added after the default
+features of EMMA had failed on HalfCheetah: its features and its radius were chosen on 50 to 100
+cycles of seed 0 there. Nothing else was tuned for a single algorithm; failures are failures."""
 
 
 def options() -> dict[str, list[str]]:
@@ -52,6 +56,7 @@ def options() -> dict[str, list[str]]:
             *SIZES,
             *(f"--env={task}-v5", f"--demos={task}-v5-25x500", f"--seed={seed}"),
             *ALGORITHMS[algorithm],
+            *(["--mode=absorbing"] if task == "Hopper" and algorithm in SIGNED else []),
         ]
         for seed, task, algorithm in itertools.product(SEEDS, TASKS, ALGORITHMS)
     }
