@@ -66,10 +66,14 @@ def test_every_run_of_many_tasks_has_its_settings(script, trained):
 
 def test_every_run_of_the_family_has_its_settings(trained):
     found = trained("family")
-    assert len(found) == 10
+    assert len(found) == 12
     for name, config in found.items():
-        task, algorithm, seed = name.split("-")
+        task, algorithm, *waves, seed = name.split("-")
         assert (config.env, config.algorithm, config.seed) == (f"{task}-v5", algorithm, int(seed))
+        assert config.linear.features == ("fourier:256" if waves else "quadratic")
+        # Where dying could pay, it must not.
+        ends = task == "Hopper" and algorithm not in ("megan", "gail")
+        assert config.mode == ("absorbing" if ends else "terminating")
         assert config.girl.transitions == 2_000_000
         # The paper's number of cycles, as far as episodes are whole.
         assert 2_000_000 // (18 * 500) == 222
