@@ -40,8 +40,9 @@ def pytest_configure(config: pytest.Config) -> None:
         ("jax_compilation_cache_dir", folder),
         ("jax_persistent_cache_min_compile_time_secs", 0.1),
     ):
-        os.environ[name.upper()] = str(value)
-        jax.config.update(name, value)
+        if name.upper() not in os.environ:
+            os.environ[name.upper()] = str(value)
+            jax.config.update(name, value)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

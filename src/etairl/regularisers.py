@@ -176,7 +176,8 @@ class Tsallis:
 class KullbackLeibler:
     r"""$\Omega(\pi) = -\alpha\,\mathrm{KL}(\pi \Vert \pi_0)$: stay near a reference policy.
 
-    The softmin is $-\alpha\log\sum_a\pi_0(a)e^{-q(a)/\alpha}$.
+    The softmin is $-\alpha\log\sum_a\pi_0(a)e^{-q(a)/\alpha}$. Equal to itself alone, so a solver
+    takes the one object of `parse_regulariser("kl")`.
     """
 
     weight: float = 1.0

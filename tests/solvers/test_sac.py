@@ -233,6 +233,18 @@ def test_divergence_of_discrete_policies_is_an_exact_sum(rng):
     assert np.asarray(own) == pytest.approx(np.zeros(5), abs=1e-6)
 
 
+def test_kl_and_a_reference_go_together(rng):
+    for omega, with_reference in ((Entropy(), True), (parse_regulariser("kl"), False)):
+        solver = SAC(SACConfig(hidden=(4,)), Spec(3, 1, discrete_actions=2), omega=omega)
+        state = solver.init(jax.random.key(0))
+        if with_reference:
+            state = state._replace(reference=state.actor)
+        rows = jnp.zeros((2, 3))
+        batch = Batch(rows, jnp.zeros((2, 1)), jnp.zeros(2), rows, jnp.zeros(2))
+        with pytest.raises(InputError, match="kl and a reference policy go together"):
+            solver.update(state, batch, jax.random.key(1))
+
+
 def test_critics_alone_leave_the_actor_and_the_temperature(rng):
     spec = Spec(3, 2, (-1.0,) * 2, (1.0,) * 2)
     solver = SAC(SACConfig(hidden=(8,)), spec)

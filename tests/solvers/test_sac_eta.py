@@ -7,7 +7,7 @@ import pytest
 
 from etairl.eta import parse_eta
 from etairl.networks import MLP
-from etairl.regularisers import Entropy, KullbackLeibler, Tsallis
+from etairl.regularisers import Entropy, KullbackLeibler, Tsallis, parse_regulariser
 from etairl.solvers.clock import make_clock
 from etairl.solvers.sac import SAC, Batch, Pairs, SACConfig
 from etairl.solvers.sac_eta import SACEta, sac_eta
@@ -149,7 +149,7 @@ def said(networks: MLP, x: np.ndarray) -> np.ndarray:
 CASES = {
     "entropy": {},
     "tsallis": {"omega": Tsallis(q=1.5)},
-    "reference": {"reference": True},
+    "reference": {"omega": parse_regulariser("kl")},
     "absorbing": {"absorbing": True},
     "normalise": {"normalise": True},
     "poisson": {"eta": "poisson:2", "absorbing": True, "normalise": True},
@@ -179,7 +179,7 @@ def test_an_update_with_all_that_belongs_to_it_by_hand(rng, case):
     others = solver.init(jax.random.key(2))
     state = state._replace(
         u_targets=others.u_targets,
-        reference=others.actor if case.get("reference") else None,
+        reference=others.actor if isinstance(omega, KullbackLeibler) else None,
         log_temperature=jnp.log(jnp.float32(0.5)),
         normaliser=solver.plain.init(jax.random.key(0)).normaliser.seen(
             rng.normal(2.0, 3.0, size=(50, 2)).astype(np.float32)
@@ -196,11 +196,11 @@ def test_an_update_with_all_that_belongs_to_it_by_hand(rng, case):
     def chosen(x, *critics):
         odds = np.exp(said(state.actor, x))
         policy = odds / odds.sum(axis=1, keepdims=True)
-        penalty = -omega.value(policy)
+        known = omega
         if state.reference is not None:
             wanted = np.exp(said(state.reference, x))
-            wanted /= wanted.sum(axis=1, keepdims=True)
-            penalty = -KullbackLeibler(1.0, wanted).value(policy)
+            known = KullbackLeibler(1.0, wanted / wanted.sum(axis=1, keepdims=True))
+        penalty = -known.value(policy)
         values = ((policy * said(c, seen).min(axis=0)).sum(axis=1) for c, seen in critics)
         return penalty, *values
 

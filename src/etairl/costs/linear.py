@@ -34,8 +34,7 @@ class LinearConfig:
     """identity, quadratic, fourier:N (random waves), rbf:N (bumps at demonstrated pairs), or
     module:function, a map (obs, act) -> features of your own"""
     radius: float = 1.0
-    """of emma: the bound on |w|; 1/√N makes costs of N features of order 1, which critics learn
-    faster"""
+    """of emma: the bound on |w|; 1/√N makes costs of N features of order 1"""
     both_signs: bool = True
     """of wiem: take -f into the basis beside f; off where every feature is a cost by itself"""
     cost_step: CostStep = "closed"
@@ -70,7 +69,8 @@ class LinearInfo(NamedTuple):
     """What an update of the weights has to say; features are in units of the expert's spread."""
 
     gap: Float[Array, ""]
-    r"""$\max_w w\cdot\Delta$: $\lVert\Delta\rVert_2$ on a ball, $\max_i\Delta_i$ on a simplex"""
+    r"""$\max_w w\cdot\Delta$: $r\lVert\Delta\rVert_2$ on a ball of radius $r$,
+    $\max_i\Delta_i$ on a simplex"""
     noise: Float[Array, ""]
     r"""about the gap of draws from equal sides: the norm of the standard errors of $\Delta$, on a
     simplex $\sqrt{2\log n}$ times the largest; of drawing only, not of episodes"""

@@ -16,7 +16,7 @@ import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from etairl.networks import MLP, Activation, Normaliser, twins
-from etairl.regularisers import Entropy, Regulariser
+from etairl.regularisers import Entropy, KullbackLeibler, Regulariser
 from etairl.solvers.heads import Head, make_head
 from etairl.solvers.losses import (
     Rows,
@@ -103,7 +103,7 @@ class SACState(NamedTuple):
 
     actor: MLP
     reference: MLP | None
-    r"""a policy to stay close to: $\Omega$ is then minus the divergence from it, not the entropy"""
+    r"""a policy to stay close to, for the regulariser `kl` and for no other"""
     critics: MLP
     targets: MLP
     log_temperature: Scalar
@@ -201,6 +201,8 @@ class SAC:
         With `critics_only` actor and temperature stay: critics learn to judge an actor that came
         from elsewhere before they may change it.
         """
+        if (state.reference is None) == isinstance(self.omega, KullbackLeibler):
+            raise InputError("the regulariser kl and a reference policy go together")
         config, head = self.config, self.head
         key_target, key_actor = jax.random.split(key)
         obs, next_obs = batch.obs, batch.next_obs
