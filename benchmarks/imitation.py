@@ -28,7 +28,8 @@ Made by `python benchmarks/imitation.py run` and `table`, with the Python of the
 demonstrations of 500 steps. `last cycles`: mean return over the last cycles of training, actions
 drawn, ± half of the 95 % t-interval over seeds. MMD² in units of the demonstrations, of {EPISODES}
 fresh episodes of the learner and of behaviour cloning; `floor`: 95 % of random halves of the
-demonstrations are closer to each other than this."""
+demonstrations are closer to each other than this. `collapsed_share` in the files of a run follows
+an earlier rule, which also counted clones that lose little."""
 
 
 def demos(task: str, source: str) -> str:

@@ -131,7 +131,7 @@ def test_from_another_folder_and_with_other_demonstrations(tmp_path, monkeypatch
     save_demos(shown, "shown.npz")
     path = etairl.train(replace(TINY, demos="shown.npz"), "run").path.resolve()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    again = etairl.Result(path)
+    again = etairl.Result(str(path))
     assert again.config.demos == str(tmp_path / "shown.npz")
     first = shown.trajectories.take(np.arange(4)).observations[:20]
     assert np.array_equal(again.demonstrations.observations[:20], first)

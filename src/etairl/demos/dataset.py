@@ -114,8 +114,10 @@ class Selection:
         """The selected part."""
         if self.episodes is not None:
             if self.episodes > len(trajectories):
+                n = len(trajectories)
                 raise InputError(
-                    f"asked for {self.episodes} episodes, but there are only {len(trajectories)}"
+                    f"asked for {self.episodes} episodes, but there are only {n}; ask for at most "
+                    f"{n}, in `etairl train` with --demonstrations {n}"
                 )
             trajectories = trajectories.take(np.arange(self.episodes))
         if self.steps is not None:

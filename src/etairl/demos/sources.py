@@ -44,12 +44,12 @@ def load_demos(
         name = Path(source).stem
         path = BUNDLED / f"{text}.npz" if text in bundled_demos() else _existing(Path(source))
         trajectories, spec = read_npz(path, max_bytes)
-    if select is not None:
-        trajectories = select(trajectories)
     if bounds is not None:
         low, high = ((float(bound),) * spec.act_dim for bound in bounds)
         spec = replace(spec, action_low=low, action_high=high)
     try:
+        if select is not None:
+            trajectories = select(trajectories)
         return Demos(trajectories, spec, name)
     except InputError as error:
         raise InputError(f"{source}: {error}") from None

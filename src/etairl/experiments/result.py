@@ -56,7 +56,8 @@ Which = Literal["final", "best"]
 class Result:
     """A finished run."""
 
-    def __init__(self, path: Path, which: Which = "final"):
+    def __init__(self, path: str | Path, which: Which = "final"):
+        path = Path(path)
         self.path, self.which = path, which
         self.config = read_config(path)
         if not RunDirectory(path).finished:

@@ -232,25 +232,12 @@ class SAC:
             *(state.actor, head, critics, state.reference, temperature, obs, here, key_actor),
             self.omega,
         )
-        grads = self.towards_expert(grads, state, batch.expert)
-        actor, actor_optimiser = state.actor, state.actor_optimiser
         if not critics_only:
-            actor, actor_optimiser = self.step(config.actor_lr, grads, actor_optimiser, actor)
-        log_temperature, temperature_optimiser = state.log_temperature, state.temperature_optimiser
-        if not critics_only:
-            log_temperature, temperature_optimiser = self.temper(state, entropy, here)
+            state = self.policy_step(state, grads, batch.expert, entropy, here)
         targets = jax.tree.map(
             lambda slow, fast: slow + config.polyak * (fast - slow), state.targets, critics
         )
-        new = state._replace(
-            actor=actor,
-            critics=critics,
-            targets=targets,
-            log_temperature=log_temperature,
-            actor_optimiser=actor_optimiser,
-            critic_optimiser=critic_optimiser,
-            temperature_optimiser=temperature_optimiser,
-        )
+        new = state._replace(critics=critics, targets=targets, critic_optimiser=critic_optimiser)
         return new, SACInfo(loss_q, loss_pi, temperature, entropy, q)
 
     @partial(jax.jit, static_argnums=(0, 4, 6), donate_argnums=1)
@@ -272,7 +259,23 @@ class SAC:
             partial(self.update, critics_only=critics_only), state, batches, key, cost, cost_state
         )
 
-    def temper(self, state: SACState, entropy: Scalar, here: Rows) -> tuple[Scalar, Any]:
+    def policy_step(
+        self, state: Any, grads: MLP, expert: Pairs | None, entropy: Scalar, here: Rows
+    ) -> Any:
+        """The actor and its temperature one step on; all else as it was."""
+        grads = self.towards_expert(grads, state, expert)
+        actor, actor_optimiser = self.step(
+            self.config.actor_lr, grads, state.actor_optimiser, state.actor
+        )
+        log_temperature, temperature_optimiser = self.temper(state, entropy, here)
+        return state._replace(
+            actor=actor,
+            actor_optimiser=actor_optimiser,
+            log_temperature=log_temperature,
+            temperature_optimiser=temperature_optimiser,
+        )
+
+    def temper(self, state: Any, entropy: Scalar, here: Rows) -> tuple[Scalar, Any]:
         """One step of the temperature towards the target entropy, unless it is fixed."""
         config, log_temperature = self.config, state.log_temperature
         if config.temperature is not None:

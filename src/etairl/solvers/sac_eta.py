@@ -201,26 +201,17 @@ class SACEta:
             key_actor,
             plain.omega,
         )
-        grads = plain.towards_expert(grads, state, batch.expert)
-        actor, actor_optimiser = state.actor, state.actor_optimiser
         if not critics_only:
-            actor, actor_optimiser = plain.step(config.actor_lr, grads, actor_optimiser, actor)
-        log_temperature, temperature_optimiser = state.log_temperature, state.temperature_optimiser
-        if not critics_only:
-            log_temperature, temperature_optimiser = plain.temper(judged, entropy, here)
+            state = plain.policy_step(state, grads, batch.expert, entropy, here)
         new = state._replace(
-            actor=actor,
             critics=judged.critics,
             targets=judged.targets,
             u_critics=u_critics,
             u_targets=jax.tree.map(
                 lambda slow, fast: slow + config.polyak * (fast - slow), state.u_targets, u_critics
             ),
-            log_temperature=log_temperature,
-            actor_optimiser=actor_optimiser,
             critic_optimiser=judged.critic_optimiser,
             u_optimiser=u_optimiser,
-            temperature_optimiser=temperature_optimiser,
         )
         return new, EtaInfo(info.critic_loss, loss_u, loss_pi, info.temperature, entropy, info.q, u)
 
