@@ -10,6 +10,8 @@ from etairl.runs import (
     RunDirectory,
     load_replay,
     load_tree,
+    read_json,
+    read_metrics,
     save_replay,
     save_tree,
     write_atomic,
@@ -26,6 +28,7 @@ class Settings:
 def checkpoint(directory, number, trees, values, replay):
     save_replay(directory, replay)
     directory.save(number, trees, {**values, "replay_added": replay.added})
+    directory.drop_segments(replay.added - replay.rows)
 
 
 def resume(path, like, replay):
@@ -114,6 +117,36 @@ def test_what_was_written_after_the_checkpoint_is_dropped(tmp_path, rng):
     lines = (tmp_path / "run/metrics.jsonl").read_text().splitlines()
     assert [json.loads(line)["cycle"] for line in lines] == [1]
     assert len(list((tmp_path / "run/replay").iterdir())) == 1
+
+
+def test_a_kill_before_the_checkpoint_loses_nothing_of_a_full_memory(tmp_path, rng):
+    """What the new rows overwrite still belongs to the checkpoint before."""
+    directory = RunDirectory(tmp_path / "run")
+    directory.open(Settings())
+    replay = filled(rng, 0)
+    for number in range(1, 9):
+        more(rng, replay, 5)
+        checkpoint(directory, number, {}, {}, replay)
+    expected = replay.draw(np.random.default_rng(1), (500,))
+    more(rng, replay, 15)
+    save_replay(directory, replay)
+    again = Replay(60, 3, 2, 1)
+    resume(tmp_path / "run", {}, again)
+    for a, b in zip(again.draw(np.random.default_rng(1), (500,)), expected, strict=True):
+        assert np.array_equal(a, b)
+
+
+def test_broken_lines_are_left_out(tmp_path):
+    """A full disk cuts a line, and what comes after it joins it."""
+    (tmp_path / "metrics.jsonl").write_text('{"cycle": 1}\n{"cyc{"cycle": 2}\n{"cycle": 3}\n{"cy')
+    assert [row["cycle"] for row in read_metrics(tmp_path)] == [1, 3]
+    assert read_metrics(tmp_path / "nowhere") == []
+
+
+def test_a_damaged_file_is_named(tmp_path):
+    (tmp_path / "result.json").write_text("{")
+    with pytest.raises(InputError, match=r"result\.json: cannot be read"):
+        read_json(tmp_path / "result.json")
 
 
 def test_a_folder_belongs_to_one_run(tmp_path):

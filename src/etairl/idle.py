@@ -21,7 +21,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from etairl.costs.losses import gan_loss, gradient_penalty, logits
 from etairl.measures import FutureSampler
-from etairl.networks import MLP, Activation
+from etairl.networks import MLP, Activation, checked_widths
 from etairl.types import FutureBatch, InputError, Trajectories
 
 States = Float[np.ndarray, "rows obs"]
@@ -56,12 +56,12 @@ class IdleConfig:
         for name in ("idle_noise", "idle_steps", "idle_batch"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")
-        if not self.hidden_idle or any(width < 1 for width in self.hidden_idle):
-            raise InputError(f"hidden_idle needs widths of at least 1, got {self.hidden_idle}")
-        if not self.lr_idle > 0.0:
-            raise InputError(f"lr_idle must be > 0, got {self.lr_idle}")
-        if not self.idle_penalty >= 0.0:
-            raise InputError(f"idle_penalty must be >= 0, got {self.idle_penalty}")
+        widths = checked_widths("hidden_idle", self.hidden_idle, self.activation_idle)
+        object.__setattr__(self, "hidden_idle", widths)
+        if not 0.0 < self.lr_idle < np.inf:
+            raise InputError(f"lr_idle must be > 0 and finite, got {self.lr_idle}")
+        if not 0.0 <= self.idle_penalty < np.inf:
+            raise InputError(f"idle_penalty must be >= 0 and finite, got {self.idle_penalty}")
         if not 0.0 <= self.idle_average < 1.0:
             raise InputError(f"idle_average must lie in [0, 1), got {self.idle_average}")
 
@@ -215,9 +215,9 @@ def idle(
     rng = np.random.default_rng([seed, 5])
     first = _draw(rng, trajectories, sampler, _ENOUGH)
     state = IdleState.start(config, jax.random.key(seed), Units.of(*first))
-    done = 0
+    made = 0
     for number in range(1, rounds + 1):
-        many = config.idle_steps * number // rounds - done
+        many = config.idle_steps * number // rounds - made
         if many == 0:
             continue
         n = many * config.idle_batch
@@ -226,9 +226,9 @@ def idle(
             for part in _draw(rng, trajectories, sampler, n)
         )
         key = jax.random.fold_in(jax.random.key(seed), number)
-        state, info = _updates(config, key, state, jnp.int32(done), *map(jnp.asarray, drawn))
-        done += many
-        yield Progress(done, info, Generator(state.averaged, state.units, sampler, mend))
+        state, info = _updates(config, key, state, jnp.int32(made), *map(jnp.asarray, drawn))
+        made += many
+        yield Progress(made, info, Generator(state.averaged, state.units, sampler, mend))
 
 
 def _draw(
@@ -250,7 +250,7 @@ def _updates(
     config: IdleConfig,
     key: PRNGKeyArray,
     state: IdleState,
-    done: Int[Array, ""],
+    made: Int[Array, ""],
     states: Float[Array, "updates batch obs"],
     futures: Float[Array, "updates batch obs_and_act"],
 ) -> tuple[IdleState, IdleInfo]:
@@ -264,7 +264,7 @@ def _updates(
     def body(
         carry: IdleState, step: tuple[Array, Array, PRNGKeyArray, Array]
     ) -> tuple[IdleState, IdleInfo]:
-        states, futures, key, done = step
+        states, futures, key, made = step
         key_d, key_g, key_loss = jax.random.split(key, 3)
         s, real = units.state(states), units.future(states, futures)
         made = _output(carry.generator, units, s, _noise(key_d, config, len(s)))
@@ -276,14 +276,14 @@ def _updates(
         slopes = jax.grad(generator_loss)(carry.generator, discriminator, units, s, noise)
         change, rest_g = optimiser.update(slopes, carry.optimisers[0])
         generator = cast(MLP, optax.apply_updates(cast(Any, carry.generator), change))
-        decay = jnp.minimum(config.idle_average, (1.0 + done) / (10.0 + done))  # forgets the start
+        decay = jnp.minimum(config.idle_average, (1.0 + made) / (10.0 + made))  # forgets the start
         averaged = jax.tree.map(
             lambda old, new: decay * old + (1.0 - decay) * new, carry.averaged, generator
         )
         said = IdleInfo(info.gan_loss, info.accuracy_learner, info.accuracy_expert)
         return IdleState(generator, discriminator, averaged, (rest_g, rest_d), units), said
 
-    keys, steps = jax.random.split(key, len(states)), done + 1 + jnp.arange(len(states))
+    keys, steps = jax.random.split(key, len(states)), made + 1 + jnp.arange(len(states))
     state, infos = jax.lax.scan(body, state, (states, futures, keys, steps))
     return state, jax.tree.map(jnp.mean, infos)
 

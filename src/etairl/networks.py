@@ -1,6 +1,6 @@
 """The networks of the deep solvers: plain MLPs, twins of them, a normaliser of inputs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
@@ -10,6 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from etairl.types import InputError
+
 Activation = Literal["relu", "tanh", "elu"]
 _JAX = {"relu": jax.nn.relu, "tanh": jnp.tanh, "elu": jax.nn.elu}
 _NUMPY = {
@@ -17,6 +19,18 @@ _NUMPY = {
     "tanh": lambda x: np.tanh(x, out=x),
     "elu": lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0.0))),
 }
+
+
+def checked_widths(
+    name: str, widths: Sequence[int], activation: str, fewest: int = 1
+) -> tuple[int, ...]:
+    """Widths of hidden layers, if a network can have them, and that activation."""
+    if activation not in _JAX:
+        raise InputError(f"the activation must be one of {', '.join(_JAX)}, got {activation!r}")
+    if len(widths) < fewest or any(width < 1 for width in widths):
+        many = "at least one layer" if fewest else "layers"
+        raise InputError(f"{name} needs {many} of width >= 1, got {tuple(widths)}")
+    return tuple(widths)
 
 
 class MLP(eqx.Module):

@@ -11,9 +11,6 @@ since the last one, not what the memory holds.
 import json
 import os
 import shutil
-import socket
-import struct
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
@@ -48,7 +45,7 @@ _PACKAGES = (
 def write_atomic(path: Path, data: bytes) -> None:
     """The file appears whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.part")
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     with beside.open("wb") as stream:
         stream.write(data)
         stream.flush()
@@ -138,7 +135,7 @@ class RunDirectory:
         wanted = json.loads(json.dumps(asdict(config)))
         file = self.path / "config.json"
         if file.is_file():
-            found = json.loads(file.read_text())
+            found = read_json(file)
             free = () if self.finished else may_change
             differing = [
                 k for k in wanted if k in found and found[k] != wanted[k] and k not in free
@@ -164,7 +161,7 @@ class RunDirectory:
         file = self.path / "versions.json"
         if not file.is_file() and not self.has_checkpoint:
             return  # not begun yet
-        began, now = json.loads(file.read_text()), versions()
+        began, now = read_json(file), versions()
         other = [f"{k} {began.get(k)} → {now.get(k)}" for k in now if began.get(k) != now.get(k)]
         if other:
             raise InputError(
@@ -175,7 +172,7 @@ class RunDirectory:
     def check_shown(self, digest: str) -> None:
         """A run goes on only with the demonstrations that began it."""
         file = self.path / "versions.json"
-        began = json.loads(file.read_text()) if file.is_file() else {}
+        began = read_json(file) if file.is_file() else {}
         if began.get(_SHOWN, digest) != digest:
             raise InputError(
                 f"the demonstrations are not those that {self.path} was begun with; bring them "
@@ -233,7 +230,7 @@ class RunDirectory:
         """The latest checkpoint: PyTrees and values. Metrics that came after it are dropped."""
         folder = self._latest()
         assert folder is not None
-        values = json.loads((folder / "values.json").read_text())
+        values = read_json(folder / "values.json")
         trees = {name: load_tree(folder / f"{name}.safetensors", t) for name, t in like.items()}
         metrics = self.path / "metrics.jsonl"
         if metrics.is_file():
@@ -268,57 +265,11 @@ class RunDirectory:
         return found[-1] if found else None
 
 
-class EventLog:
-    """The metrics once more, as a TensorBoard event file.
-
-    It holds times, so it is not the same in every repetition; nothing reads it but viewers. Records
-    are written at once and unbuffered: a full disk is an error here and now, not at exit.
-    """
-
-    def __init__(self, folder: Path, step: int):
-        from tensorboardX.proto.event_pb2 import Event, SessionLog  # pyright: ignore[reportAttributeAccessIssue]
-
-        folder.mkdir(parents=True, exist_ok=True)
-        name = f"events.out.tfevents.{time.time_ns()}.{socket.gethostname()}"
-        self._file = (folder / name).open("xb", buffering=0)
-        self._write(Event(wall_time=time.time(), file_version="brain.Event:2"))
-        if step:
-            # What an interrupted run wrote after its checkpoint is made void.
-            void = SessionLog(status=SessionLog.SessionStatus.Value("START"))
-            self._write(Event(wall_time=time.time(), step=step, session_log=void))
-
-    def add(self, row: Mapping[str, Any]) -> None:
-        """One cycle, placed at its number of transitions."""
-        from tensorboardX.proto.event_pb2 import Event  # pyright: ignore[reportAttributeAccessIssue]
-        from tensorboardX.proto.summary_pb2 import Summary  # pyright: ignore[reportAttributeAccessIssue]
-
-        values = [
-            Summary.Value(tag=name, simple_value=value)
-            for name, value in row.items()
-            if name not in ("cycle", "transitions")
-        ]
-        step, summary = row["transitions"], Summary(value=values)
-        self._write(Event(wall_time=time.time(), step=step, summary=summary))
-
-    def close(self) -> None:
-        """No more cycles."""
-        self._file.close()
-
-    def _write(self, event: Any) -> None:
-        from tensorboardX.record_writer import masked_crc32c
-
-        data = event.SerializeToString()
-        size = struct.pack("<Q", len(data))
-        checks = [struct.pack("<I", masked_crc32c(part)) for part in (size, data)]
-        self._file.write(size + checks[0] + data + checks[1])
-
-
 def save_replay(directory: RunDirectory, replay: Replay) -> None:
-    """Write what a replay gained since it was last written; forget what it has overwritten."""
+    """Write what a replay gained since it was last written."""
     begin = max(directory.segments_end(), replay.added - replay.rows + 1)
     if replay.added > begin:
         directory.save_segment(begin, replay.added, replay.segment(begin))
-        directory.drop_segments(replay.added - replay.rows)
 
 
 def load_replay(directory: RunDirectory, replay: Replay, added: int) -> None:
@@ -329,10 +280,27 @@ def load_replay(directory: RunDirectory, replay: Replay, added: int) -> None:
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
     """All lines of metrics of a run; none if there are none yet."""
-    file = path / "metrics.jsonl"
-    if not file.is_file():
-        return []
-    return [json.loads(line) for line in file.read_text().splitlines() if line.endswith("}")]
+    return read_rows(path / "metrics.jsonl")
+
+
+def read_rows(file: Path) -> list[dict[str, Any]]:
+    """A file of JSON lines, if there is one; lines that a kill has broken are left out."""
+    found = []
+    for line in file.read_text().splitlines() if file.is_file() else ():
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            continue
+    return found
+
+
+def read_json(path: Path) -> Any:
+    """What a file of ours holds; a file that somebody has damaged is named."""
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"{path}: cannot be read ({why})") from None
 
 
 def every_seconds(seconds: float, clock: Callable[[], float]) -> Callable[[], bool]:

@@ -15,6 +15,13 @@ class DivergedError(InputError):
     """A policy broke down while it learned: there is nothing in it to go on from."""
 
 
+def check_seed(seed: int) -> int:
+    """`seed` if all generators take it, and tell it from all others."""
+    if not 0 <= seed < 2**32:
+        raise InputError(f"the seed must be >= 0 and below 2^32, got {seed}")
+    return seed
+
+
 @dataclass(frozen=True)
 class Spec:
     """What a task looks like from outside: sizes, and the range of its actions."""

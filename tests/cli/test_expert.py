@@ -189,8 +189,11 @@ def test_what_diverged_is_not_kept(tmp_path, stopping, capsys):
         (("--env", "FrozenLake-v1"), "observations of type Discrete are not supported"),
         (("--horizon", "-3"), "the horizon must be at least 1"),
         (("--seed", "-1"), "seed must be >= 0"),
+        (("--seed", "4294967296"), "seed must be >= 0 and below 2^32"),
+        (("--steps", "10000"), "all 10000 steps are warm-up"),
+        (("--capacity", "40"), "capacity must hold three steps of 16 copies, got 40"),
         (("--warmup", "-1"), "warmup must be >= 0"),
-        (("--updates-per-step", "nan"), "updates_per_step be > 0"),
+        (("--updates-per-step", "nan"), "updates_per_step must be > 0"),
         (("--episodes", "0"), "episodes must be at least 1"),
         (("--record-steps", "-5"), "record_steps must be at least 1"),
         (("--record-steps", "0"), "record_steps must be at least 1"),
@@ -238,7 +241,7 @@ def test_drawn_actions_are_others_and_the_card_says_so(finished, capsys):
 
 
 def test_a_name_with_a_slash_makes_no_folder(tmp_path, noisy):
-    assert train(tmp_path / "run", noisy, "--steps=100") == 0
+    assert train(tmp_path / "run", noisy, "--steps=200") == 0
     assert (tmp_path / "run/test-Noisy-v0-2x30.npz").is_file()
 
 

@@ -125,7 +125,10 @@ def test_it_learns_to_tell_two_sides_apart(change, rng):
         ({"gradient_penalty": -1.0}, "gradient_penalty must be >= 0"),
         ({"label_smoothing": 0.5}, "label_smoothing must lie in"),
         ({"lr_d": 0.0}, "lr_d must be > 0"),
-        ({"hidden_d": (0,)}, "widths of at least 1"),
+        ({"lr_d": float("inf")}, "lr_d must be > 0 and finite"),
+        ({"gradient_target": float("nan")}, "gradient_target must be >= 0 and finite"),
+        ({"activation_d": "sine"}, "activation must be one of relu, tanh, elu, got 'sine'"),
+        ({"hidden_d": (0,)}, "hidden_d needs layers of width >= 1"),
     ],
 )
 def test_bad_settings(change, message, unchecked):

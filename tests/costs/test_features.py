@@ -181,6 +181,22 @@ def test_unknown_maps(text, message, rng):
         make(text).init(KEY, points(rng))
 
 
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("def f(obs, act) return obs", "cannot be found .SyntaxError"),
+        ("nothing", "cannot be found .NameError"),
+        ("def f(obs, act):\n    return obs\nf.names = ['x'] * 2", "two features of one name"),
+    ],
+)
+def test_modules_that_are_wrong(body, message, tmp_path, monkeypatch, rng):
+    name = "wrong" + str(len(body))
+    (tmp_path / f"{name}.py").write_text(body + "\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(InputError, match=message):
+        make(f"{name}:f").init(KEY, points(rng))
+
+
 def test_constant_and_collinear_features_are_named(tmp_path, monkeypatch, rng):
     body = (
         "def odd(obs, act):\n"

@@ -1,13 +1,13 @@
 """Grids from TOML, and the studies of the paper: what they ask for, and what is refused."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
 from etairl.experiments.flat import flatten, known, with_settings
 from etairl.experiments.grid import read_grid
-from etairl.experiments.jobs import SCALES, check_distinct, check_ready
+from etairl.experiments.jobs import SCALES, check_distinct, check_ready, rescaled
 from etairl.experiments.presets import preset
 from etairl.experiments.settings import TrainConfig
 from etairl.experiments.studies import STUDIES, bare, named_jobs, regularised
@@ -159,6 +159,12 @@ def test_quick_is_222_cycles_of_ten_episodes():
     assert (config.girl.episodes, config.girl.transitions) == (10, 222 * 10 * 500)
 
 
+def test_quick_never_plays_more_than_was_asked_for():
+    config = replace(preset("default"), horizon=50)
+    small = replace(config, girl=replace(config.girl, episodes=4, transitions=150))
+    assert rescaled(small, "quick").girl == replace(small.girl, transitions=4 * 50)
+
+
 def test_figure1_asks_for_what_the_paper_shows():
     jobs = named_jobs("figure1", "paper", [0, 1], ["Ant-v5"])
     etas = [job.config.eta for job in jobs if job.arm == "default" and job.config.seed == 0]
@@ -184,5 +190,9 @@ def test_unknown_studies_and_environments():
         named_jobs("figure1", "quick", [0], ["Pendulum-v1"])
     with pytest.raises(InputError, match="fetch has no environment Hopper-v5; choose from Fetch"):
         named_jobs("fetch", "quick", [0], ["Hopper-v5"])
+    with pytest.raises(InputError, match="no environment is named; choose from Hopper-v5"):
+        named_jobs("figure1", "quick", [0], [])
+    with pytest.raises(InputError, match=r"choose from figure1, .*, or name a \.toml file"):
+        named_jobs("qqq", "quick", [0])
     with pytest.raises(InputError, match="is asked for twice"):
         named_jobs("figure1", "quick", [0], ["Hopper-v5", "Hopper-v5"])

@@ -78,6 +78,10 @@ def test_demonstrations_with_other_bounds_are_refused(tmp_path):
     )
     said = remarks(prepare(replace(TINY, demos=str(path))))
     assert said == ["3 of 250 demonstrated actions were clipped to the bounds"]
+    with np.load(path, allow_pickle=False) as arrays:
+        bounds = {"action_low": np.float32([-2.0]), "action_high": np.float32([2.0])}
+        np.savez(tmp_path / "bounded.npz", **dict(arrays), **bounds)
+    assert remarks(prepare(replace(TINY, demos=str(tmp_path / "bounded.npz")))) == said
 
 
 def test_a_horizon_beyond_the_demonstrations_is_said():
@@ -134,6 +138,17 @@ def test_policy_and_cost_in_python(result):
     costs = result.cost(observations, actions)
     assert costs.shape == (7,)
     assert (costs < 0).all()  # log D
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_rows_of_another_shape_are_refused(result):
+    observations = etairl.load_demos("Pendulum-v1-25x200").trajectories.observations[:7]
+    with pytest.raises(InputError, match=r"rows of 3 columns, got shape \(3,\); one row is obs"):
+        result.policy(observations[0])
+    with pytest.raises(InputError, match="actions must be rows of 1 column"):
+        result.cost(observations, observations)
+    with pytest.raises(InputError, match="the seed must be >= 0 and below 2"):
+        result.evaluate(seed=-1)
 
 
 def test_a_saved_run_is_the_same_run(result, tmp_path):

@@ -18,6 +18,7 @@ from etairl.experiments.studies import named_jobs
 from etairl.experiments.study import Study
 from etairl.experiments.summary import result_rows, statistics
 from etairl.figures.page import study_page
+from etairl.types import InputError
 
 ENVS = ["HalfCheetah-v5", "Hopper-v5"]
 
@@ -163,6 +164,24 @@ def test_nothing_finished_is_said(tmp_path, capsys):
     Study.open(tmp_path / "s", "figure1", "quick", named_jobs("figure1", "quick", [0], ENVS))
     assert main(["report", str(tmp_path / "s")]) == 2
     assert "has no finished run yet" in capsys.readouterr().err
+
+
+def test_a_report_on_nothing_leaves_nothing_behind(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["report"]) == 2
+    assert "name a study" in capsys.readouterr().err
+    jobs = named_jobs("figure1", "quick", [0], ENVS)
+    for name in "ab":
+        Study.open(tmp_path / name, "figure1", "quick", jobs)
+    assert main(["report", "a", "b"]) == 2
+    assert "has no finished run yet" in capsys.readouterr().err
+    assert not (tmp_path / "report").exists()
+
+
+def test_a_study_file_without_runs_is_named(tmp_path):
+    (tmp_path / "study.json").write_text("{}")
+    with pytest.raises(InputError, match=r"is no study: its study\.json has no 'name'"):
+        Study(tmp_path)
 
 
 def test_smoke_says_nothing_about_claims(tmp_path):

@@ -84,7 +84,7 @@ def test_one_command_at_a_time(tmp_path, capsys):
     directory = stopped(TINY, tmp_path / "run", 2)
     before = (directory.path / "metrics.jsonl").read_bytes()
     path = str(directory.path)
-    expert = ["expert", "--output", path, "--env=Pendulum-v1", "--steps=1000"]
+    expert = ["expert", "--output", path, "--env=Pendulum-v1", "--steps=20000"]
     with held(directory.path):
         for command in (["resume", path], expert):
             assert main(command) == 2

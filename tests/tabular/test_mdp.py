@@ -156,7 +156,13 @@ def test_grid():
 
 @pytest.mark.parametrize(
     ("picture", "message"),
-    [("S.\n.x", "line 1, column 1 of the grid"), ("S.\n.", "line 1, column 1"), ("..\n.G", "no S")],
+    [
+        ("S.\n.x", "line 1, column 1 of the grid"),
+        ("S.\n.", "line 1, column 1"),
+        ("S.\n...", "line 0, column 2"),
+        ("..\n.G", "no S"),
+        ("", "no S"),
+    ],
 )
 def test_bad_grids_are_refused(picture, message):
     with pytest.raises(InputError, match=message):

@@ -1,12 +1,14 @@
 """Where episodes end, and how a task goes on in the middle of them."""
 
+import gymnasium
+import gymnasium.envs.classic_control
 import numpy as np
 import pytest
 
 from etairl.buffers import Replay
 from etairl.rollouts import UniformPolicy, collect
 from etairl.tasks import make_task, with_absorbing
-from etairl.types import Trajectories
+from etairl.types import InputError, Trajectories
 
 ENGINES = ["envpool", "gymnasium"]
 
@@ -30,6 +32,32 @@ def test_a_world_that_ends_at_the_last_step_has_ended(name, engine):
     assert cut.truncated[cut.last_rows].tolist() == (~expected).tolist()
     marks = play(name, engine, horizon, "absorbing").final_observations[:, -1]
     assert marks.tolist() == expected.astype(float).tolist()
+
+
+class Impatient(gymnasium.envs.classic_control.PendulumEnv):
+    """A pendulum that gives up after five steps, whoever asks for more."""
+
+    def reset(self, *, seed=None, options=None):
+        self.count = 0
+        return super().reset(seed=seed, options=options)
+
+    def step(self, action):
+        self.count += 1
+        seen, reward, ended, _, info = super().step(action)
+        return seen, reward, ended, self.count == 5, info
+
+
+def test_a_cut_by_the_environment_is_nothing_to_absorb():
+    gymnasium.register("test/Impatient-v0", entry_point=Impatient)
+    try:
+        task = make_task("test/Impatient-v0", 2, horizon=8, mode="absorbing")
+        with pytest.raises(InputError, match="cuts episodes before 8 steps by itself"):
+            collect(np.random.default_rng(0), task, UniformPolicy(task), 2)
+        task = make_task("test/Impatient-v0", 2, horizon=5, mode="absorbing")
+        played = collect(np.random.default_rng(0), task, UniformPolicy(task), 2)
+        assert played.lengths.tolist() == [5, 5]
+    finally:
+        del gymnasium.registry["test/Impatient-v0"]
 
 
 @pytest.mark.parametrize("engine", ENGINES)

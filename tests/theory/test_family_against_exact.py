@@ -147,3 +147,10 @@ def test_standard_errors_by_hand():
     assert mean == pytest.approx([9 / 4])
     first, second = (1 - 9 / 4) + (2 - 9 / 4), 2 * (3 - 9 / 4)
     assert error == pytest.approx([np.sqrt((first**2 + second**2) * 2) / 4])
+
+
+def test_one_episode_has_no_standard_error(rng):
+    values, weights = rng.normal(size=(20, 3)), rng.random(20)
+    mean, error = clustered_means(values, weights, np.array([0]))
+    assert mean == pytest.approx(weights @ values / weights.sum())
+    assert np.isnan(error).all()

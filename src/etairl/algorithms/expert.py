@@ -15,7 +15,7 @@ from etairl.rollouts import UniformPolicy, collect
 from etairl.solvers.policy import ActionScaling, HeadPolicy
 from etairl.solvers.sac import SAC, Batch, SACConfig, SACInfo, SACState
 from etairl.tasks import make_task
-from etairl.types import DivergedError, InputError, RejoinableTask, Task
+from etairl.types import DivergedError, InputError, RejoinableTask, Task, check_seed
 
 _LONGEST_SCAN = 512
 """updates whose batches are in memory at once"""
@@ -55,11 +55,16 @@ class ExpertConfig:
         for name in ("steps", "envs", "cycle", "batch", "judge_every", "judge_episodes"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")
-        for name in ("seed", "warmup"):
-            if getattr(self, name) < 0:
-                raise InputError(f"{name} must be >= 0, got {getattr(self, name)}")
-        if self.capacity < 2 * self.envs or not 0 < self.updates_per_step < np.inf:
-            raise InputError("capacity must hold two steps, and updates_per_step be > 0")
+        check_seed(self.seed)
+        if self.warmup < 0:
+            raise InputError(f"warmup must be >= 0, got {self.warmup}")
+        if self.capacity < 3 * self.envs:
+            # With two, one that begins and one that is a reset would leave nothing to draw.
+            raise InputError(
+                f"capacity must hold three steps of {self.envs} copies, got {self.capacity}"
+            )
+        if not 0 < self.updates_per_step < np.inf:
+            raise InputError(f"updates_per_step must be > 0, got {self.updates_per_step}")
 
 
 class Best(NamedTuple):

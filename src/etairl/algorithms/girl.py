@@ -131,9 +131,10 @@ class Girl:
         """Memory for the replay, and for the last cycles on which the run is judged."""
         config, spec = self.config, task.spec
         cycle = config.episodes * (task.horizon + 1)
-        replay = min(config.capacity, 2 * config.transitions)
+        wanted = max(config.capacity, config.remaining_cycles * cycle)
+        # No run has more rows than two for each transition: an episode has one more than steps.
         # Two cycles more: one that is being added, and one for the gap at the end of the ring.
-        rows = max(replay, config.remaining_cycles * cycle) + 2 * cycle
+        rows = min(wanted, 2 * config.transitions) + 2 * cycle
         return EpisodeBuffer(rows, spec.obs_dim, spec.act_dim)
 
 

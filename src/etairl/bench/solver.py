@@ -183,7 +183,7 @@ def bench_peer(
 
 def _ask(command: list[str], library: str) -> dict[str, Any]:
     try:
-        done = subprocess.run(
+        ran = subprocess.run(
             command, capture_output=True, text=True, check=True, env=os.environ | {"PYTHONPATH": ""}
         )
     except OSError as error:
@@ -191,4 +191,4 @@ def _ask(command: list[str], library: str) -> dict[str, Any]:
     except subprocess.CalledProcessError as error:
         last = error.stderr.strip().splitlines()[-1:] or ["no message"]
         raise InputError(f"{library} cannot be timed with {command[0]}: {last[0]}") from None
-    return json.loads(done.stdout.strip().splitlines()[-1])
+    return json.loads(ran.stdout.strip().splitlines()[-1])

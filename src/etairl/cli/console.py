@@ -182,7 +182,7 @@ def track(items: Iterable[Item], what: str, total: int | None = None) -> Iterato
 @contextmanager
 def working(what: str) -> Iterator[None]:
     """Show that something goes on; only on a terminal, and never in the output."""
-    with Console(stderr=True).status(what):
+    with Console(stderr=True).status(escape(what)):
         yield
 
 
@@ -208,7 +208,7 @@ def patient_interrupt() -> Iterator[Callable[[], bool]]:
 class Meter:
     """Progress of something long: a bar on a terminal, a line now and then elsewhere."""
 
-    def __init__(self, what: str, total: int, done: int = 0):
+    def __init__(self, what: str, total: int, already: int = 0):
         self._what, self._total = what, total
         self._console = Console(stderr=True)
         self._said = time.monotonic()
@@ -218,7 +218,7 @@ class Meter:
             console=self._console,
             disable=not self._console.is_terminal,
         )
-        self._task = self._bar.add_task(what, total=total, completed=done, note="")
+        self._task = self._bar.add_task(what, total=total, completed=already, note="")
 
     def __enter__(self) -> "Meter":
         self._bar.start()

@@ -33,6 +33,10 @@ class Config:
     episodes: int = 25
     """episodes of each policy in the table"""
 
+    def __post_init__(self):
+        if self.episodes < 2:
+            raise InputError(f"episodes must be at least 2, got {self.episodes}")
+
 
 def run(arguments: list[str]) -> int:
     """The command."""
@@ -42,21 +46,20 @@ def run(arguments: list[str]) -> int:
     directory = RunDirectory(config.output)
     console = out()
     command = f"etairl train -o {config.output} --transitions {config.transitions}"
-    console.print(f"[bold]$ {command}[/bold]")
+    console.print(f"$ {command}", style="bold", markup=False)
     if not directory.finished:
         directory.check_versions()
     directory.open(settings)  # refuses a folder with another run
     if not directory.finished:
         follow(settings, directory, checkpoint_seconds=30.0, threads=None)
-    console.print(f"\n[bold]$ etairl evaluate {config.output} --episodes {config.episodes}[/bold]")
+    command = f"etairl evaluate {config.output} --episodes {config.episodes}"
+    console.print(f"\n$ {command}", style="bold", markup=False)
     show(config.output, config.episodes)
     return 0
 
 
 def show(path: Path, episodes: int) -> None:
     """The table and the learning curves of a finished run."""
-    if episodes < 2:
-        raise InputError(f"episodes must be at least 2, got {episodes}")
     result = Result(path)
     with Console(stderr=True).status("loading") as status:
         verdicts = result.evaluate(episodes, say=status.update)

@@ -91,7 +91,10 @@ def _ls(arguments: list[str]) -> int:
         print_json(rows)
         return 0
     if not rows:
-        out().print(f"no .npz files in {config.folder}, nothing in the box, no Minari datasets")
+        out().print(
+            f"no .npz files in {config.folder}, nothing in the box, no Minari datasets",
+            markup=False,
+        )
         return 0
     good = [row for row in rows if "problem" not in row]
     if good:

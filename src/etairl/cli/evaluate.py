@@ -13,7 +13,7 @@ from etairl.evaluation.matching import Distance
 from etairl.experiments.cost_maps import check_mapped, cost_maps
 from etairl.experiments.result import Result, Verdict
 from etairl.experiments.settings import read_config
-from etairl.types import InputError
+from etairl.types import InputError, check_seed
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,15 @@ class Config:
     """of a run of etairl/Navigation-v0: draw its learned cost as heat maps, one for each of five
     targets, into this file (.png, .svg or .pdf)"""
 
+    def __post_init__(self):
+        check_seed(self.seed)
+        if self.episodes < 2:
+            raise InputError(f"episodes must be at least 2, got {self.episodes}")
+
 
 def run(arguments: list[str]) -> int:
     """The command."""
     config = parse(Config, arguments, "evaluate")
-    if config.episodes < 2:
-        raise InputError(f"episodes must be at least 2, got {config.episodes}")
     if config.map is not None:
         check_map(config.run, config.map)
     result = Result(config.run, config.policy)

@@ -91,6 +91,11 @@ def run(arguments: list[str]) -> int:
             known = ", ".join(planned_names())
             raise InputError(f"{config.train.env} has no planner (there is one for {known})")
         return _record(config, arguments, policy)
+    if config.train.steps <= config.train.warmup:
+        raise InputError(
+            f"all {config.train.steps} steps are warm-up, and nothing would be learned; give more "
+            "--steps, or less --warmup"
+        )
     task = make_expert_task(config.train)
     solver = make_solver(config.train, task)
     directory = RunDirectory(config.output)
@@ -168,6 +173,8 @@ def _save(directory: RunDirectory, progress: Progress, returns: list[float]) -> 
     trees = {"solver": progress.solver, "best": progress.best}
     values = {"steps": progress.steps, "returns": returns, "world": progress.world._asdict()}
     directory.save(progress.cycles, trees, values)
+    # Only now: until then the checkpoint before needs them.
+    directory.drop_segments(progress.replay.added - progress.replay.rows)
 
 
 def _load(directory: RunDirectory, fresh: Progress) -> tuple[Progress, list[float]]:

@@ -27,7 +27,7 @@ from etairl.tasks import task_space
 from etairl.tasks.navigation import NAME as NAVIGATION
 from etairl.tasks.navigation import World
 from etairl.tasks.product import Goals, check_tasks
-from etairl.types import InputError, Trajectories
+from etairl.types import InputError, Trajectories, check_seed
 
 FIGURE = "futures.png"
 _PANELS, _SAMPLES = 3, 10  # episodes drawn, futures for each of their steps
@@ -62,8 +62,7 @@ class Config:
     idle: tyro.conf.OmitArgPrefixes[IdleConfig] = field(default_factory=IdleConfig)
 
     def __post_init__(self):
-        if self.seed < 0:
-            raise InputError(f"the seed must be >= 0, got {self.seed}")
+        check_seed(self.seed)
         if not self.idle_gate >= 0.0:
             raise InputError(f"idle_gate must be >= 0, got {self.idle_gate}")
 

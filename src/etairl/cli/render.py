@@ -9,7 +9,7 @@ import numpy as np
 import tyro
 
 from etairl.cli.console import out, parse, track, working
-from etairl.types import InputError
+from etairl.types import InputError, check_seed
 
 _LARGEST = 2048
 
@@ -87,8 +87,7 @@ def _check(config: Config) -> None:
         )
     if config.steps is not None and config.steps < 1:
         raise InputError(f"--steps must be at least 1, got {config.steps}")
-    if config.seed < 0:
-        raise InputError(f"the seed must be >= 0, got {config.seed}")
+    check_seed(config.seed)
     if config.fps is not None and not 1 <= config.fps <= 1000:
         raise InputError(f"--fps must lie in [1, 1000], got {config.fps:g}")
     for name in ("width", "height"):

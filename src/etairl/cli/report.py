@@ -19,6 +19,7 @@ from etairl.figures.studies import (
     weighting_figure,
 )
 from etairl.runs import write_atomic
+from etairl.types import InputError
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,10 @@ class Config:
     the study to go on from there; the study itself if there is only one, else `report`"""
     json: bool = False
     """print the verdicts as JSON"""
+
+    def __post_init__(self):
+        if not self.studies:
+            raise InputError("name a study, or some finished runs, to report on")
 
 
 def run(arguments: list[str]) -> int:

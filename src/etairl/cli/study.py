@@ -165,16 +165,16 @@ def _show(meter: Meter, study: Study, jobs: Sequence[Job], gained: float, spent:
     """The bar; the time left is by what was made since we began."""
     found = [study.progress(job) for job in jobs]
     running = [p for p in found if p.state == "running"]
-    done = sum(p.state == "finished" for p in found)
+    finished = sum(p.state == "finished" for p in found)
     rest = sum(
         1.0 - min(p.transitions / p.total, 1.0)
         for p in found
         if p.state in ("running", "waiting", "stopped")
     )
-    note = f"{done} done, {len(running)} running"
+    note = f"{finished} done, {len(running)} running"
     if gained > 0.05:
         note += f", about {_span(rest * spent / gained)} left"
-    meter.update(done, note)
+    meter.update(finished, note)
 
 
 def _status(config: StatusConfig) -> int:

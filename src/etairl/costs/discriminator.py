@@ -31,7 +31,7 @@ from etairl.costs.losses import (
     spectrally_normalised,
     weight_decay,
 )
-from etairl.networks import MLP, Activation
+from etairl.networks import MLP, Activation, checked_widths
 from etairl.types import InputError, Spec
 
 Form = Literal["log_d", "logit", "log_not_d"]
@@ -74,15 +74,16 @@ class DiscriminatorConfig:
         ):
             if value not in allowed:
                 raise InputError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
-        if any(width < 1 for width in self.hidden_d):
-            raise InputError(f"hidden_d needs widths of at least 1, got {self.hidden_d}")
-        for name in ("gradient_penalty", "entropy_bonus", "weight_decay", "input_noise"):
-            if getattr(self, name) < 0:
-                raise InputError(f"{name} must be >= 0, got {getattr(self, name)}")
+        widths = checked_widths("hidden_d", self.hidden_d, self.activation_d, fewest=0)
+        object.__setattr__(self, "hidden_d", widths)
+        sizes = ("gradient_penalty", "gradient_target", "entropy_bonus", "weight_decay")
+        for name in (*sizes, "input_noise"):
+            if not 0.0 <= getattr(self, name) < np.inf:
+                raise InputError(f"{name} must be >= 0 and finite, got {getattr(self, name)}")
         if not 0.0 <= self.label_smoothing < 0.5:
             raise InputError(f"label_smoothing must lie in [0, 0.5), got {self.label_smoothing}")
-        if not self.lr_d > 0.0:
-            raise InputError(f"lr_d must be > 0, got {self.lr_d}")
+        if not 0.0 < self.lr_d < np.inf:
+            raise InputError(f"lr_d must be > 0 and finite, got {self.lr_d}")
 
 
 class DiscriminatorState(NamedTuple):

@@ -48,8 +48,8 @@ class LinearConfig:
             known = ", ".join(get_args(CostStep))
             raise InputError(f"cost_step must be one of {known}, got {self.cost_step!r}")
         Ball(self.radius)
-        if not self.cost_rate > 0.0:
-            raise InputError(f"cost_rate must be > 0, got {self.cost_rate}")
+        if not 0.0 < self.cost_rate < np.inf:
+            raise InputError(f"cost_rate must be > 0 and finite, got {self.cost_rate}")
         if self.cost_step == "closed" and self.cost_rate > 1.0:
             raise InputError(
                 f"cost_rate is a share of the way with the closed step: at most 1, got "

@@ -179,6 +179,8 @@ class Own:
         given = tuple(map(str, getattr(self._function(), "names", ())))
         if given and len(given) != count:
             raise InputError(f"{self.path} has {len(given)} names for {count} features")
+        if len(set(given)) < len(given):
+            raise InputError(f"{self.path} has two features of one name")
         return given or tuple(f"{self.path.partition(':')[2]}{i}" for i in range(count))
 
     def _function(self) -> Callable[[Array, Array], Any]:
@@ -188,10 +190,11 @@ class Own:
             if not here:
                 sys.path.insert(0, "")  # a program, unlike `python -m`, does not look where it is
             found = getattr(import_module(module), name)
-        except (ImportError, AttributeError, ValueError) as error:
+        except Exception as error:  # whatever a user's module may raise
             raise InputError(
-                f"the feature map {self.path} cannot be found ({error}); give identity, quadratic, "
-                "fourier:N, rbf:N, or module:function of a module on the Python path"
+                f"the feature map {self.path} cannot be found ({type(error).__name__}: {error}); "
+                "give identity, quadratic, fourier:N, rbf:N, or module:function of a module on the "
+                "Python path"
             ) from None
         finally:
             if not here:

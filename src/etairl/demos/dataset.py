@@ -1,6 +1,6 @@
 """A set of demonstrations: trajectories, the task they belong to, and how to cut them down."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,8 +20,8 @@ class Demos:
     trajectories: Trajectories
     spec: Spec
     name: str = "demonstrations"
-    clipped: int = field(default=0, init=False)
-    """How many actions (rows) lay outside the bounds."""
+    clipped: int = 0
+    """How many actions (rows) lay outside the bounds, those clipped before included."""
 
     def __post_init__(self):
         found = (self.trajectories.obs_dim, self.trajectories.act_dim)
@@ -34,7 +34,7 @@ class Demos:
         if actions is not self.trajectories.actions:
             changed = replace(self.trajectories, actions=actions)
             object.__setattr__(self, "trajectories", changed)
-            object.__setattr__(self, "clipped", clipped)
+            object.__setattr__(self, "clipped", self.clipped + clipped)
 
     @cached_property
     def standardiser(self) -> "Standardiser":

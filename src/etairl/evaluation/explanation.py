@@ -70,9 +70,9 @@ def clustered_means(
     weights: Float[np.ndarray, " steps"],
     starts: Int[np.ndarray, " episodes"],
 ) -> tuple[Float[np.ndarray, " features"], Float[np.ndarray, " features"]]:
-    """Weighted means, and standard errors from the residuals of whole episodes."""
+    """Weighted means, and standard errors from the residuals of whole episodes; of one, NaN."""
     total, many = weights.sum(), len(starts)
     mean = weights @ values / total
     residuals = np.add.reduceat(weights[:, None] * (values - mean), starts, axis=0)
-    spread = (residuals**2).sum(axis=0) * many / max(many - 1, 1)
+    spread = (residuals**2).sum(axis=0) * (many / (many - 1) if many > 1 else np.nan)
     return mean, np.sqrt(spread) / total

@@ -11,7 +11,7 @@ from etairl.eta import Eta, Geometric, Poisson
 from etairl.evaluation.cycle import Cycle, rhythm
 from etairl.evaluation.mmd import Floor, floor
 from etairl.measures import FutureSampler
-from etairl.types import InputError, Trajectories
+from etairl.types import Trajectories, check_seed
 
 _FLOOR_POINTS = 10_000
 
@@ -83,8 +83,7 @@ def inspect(demos: Demos, seed: int = 0) -> Inspection:
         Counts, ranges, the expert-vs-expert MMD² floor, the movement cycle, a suggested weighting
         and warnings.
     """
-    if seed < 0:
-        raise InputError(f"the seed must be >= 0, got {seed}")
+    check_seed(seed)
     t = demos.trajectories
     found = rhythm(np.random.default_rng(seed), t)
     raw, standardised = _floors(np.random.default_rng(seed), demos)

@@ -10,7 +10,7 @@ from typing import Any
 from etairl.evaluation.diagnostics import diagnose
 from etairl.experiments.jobs import same_run
 from etairl.experiments.settings import TrainConfig
-from etairl.runs import read_metrics
+from etairl.runs import read_json, read_metrics, read_rows
 from etairl.types import InputError
 
 CURVES = ("return", "mmd2_mu", "mmd2_rho")
@@ -47,7 +47,7 @@ def digest_of(run: Path, config: TrainConfig) -> Digest:
     last = rows[-_LAST:]
     return Digest(
         fingerprint(config),
-        json.loads((run / "result.json").read_text()),
+        read_json(run / "result.json"),
         {name: _curve(rows, name) for name in CURVES},
         sum(row["length"] for row in last) / max(len(last), 1),
         [asdict(trouble) for trouble in diagnose(rows)],
@@ -79,12 +79,7 @@ def seconds_of(run: Path) -> float | None:
     file = run / "timing.jsonl"
     if not file.is_file():
         return None
-    rows: dict[int, float] = {}
-    for line in file.read_text().splitlines():
-        if line.endswith("}"):
-            row = json.loads(line)
-            rows[row["cycle"]] = row["seconds"]
-    return float(sum(rows.values()))
+    return float(sum({row["cycle"]: row["seconds"] for row in read_rows(file)}.values()))
 
 
 def _curve(rows: Sequence[Mapping[str, Any]], name: str) -> list[list[int | float]]:

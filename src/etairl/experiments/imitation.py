@@ -22,11 +22,12 @@ from etairl.costs.frozen import linear_in
 from etairl.evaluation.diagnostics import collapsed, diagnose
 from etairl.evaluation.matching import MEASURES
 from etairl.experiments.augmentation import keep_generator
+from etairl.experiments.events import EventLog
 from etairl.experiments.multitask import Scale, solved
 from etairl.experiments.preparation import Setting
 from etairl.experiments.settings import TrainConfig
 from etairl.networks import MLP, Normaliser
-from etairl.runs import EventLog, RunDirectory, every_seconds, read_metrics, save_tree
+from etairl.runs import RunDirectory, every_seconds, read_metrics, save_tree
 from etairl.solvers.cloning import CloningConfig, clone
 from etairl.solvers.policy import ActionScaling
 from etairl.solvers.solver import SolverState

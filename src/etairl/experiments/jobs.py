@@ -57,15 +57,17 @@ class Job:
 def rescaled(config: TrainConfig, scale: Scale) -> TrainConfig:
     """The same run with fewer episodes per cycle, and as many cycles and updates.
 
-    `paper` changes nothing. `quick` plays 10 episodes per cycle instead of 90. `smoke` ends after
-    four cycles of two episodes of at most 100 steps: it learns nothing and shows that all works.
+    `paper` changes nothing. `quick` plays 10 episodes per cycle instead of 90, never more than
+    were asked for. `smoke` ends after four cycles of two episodes of at most 100 steps: it learns
+    nothing and shows that all works.
     """
     girl = config.girl
     if scale == "paper":
         return config
     if scale == "quick":
-        cycles = girl.transitions // (girl.episodes * config.horizon)
-        sized = replace(girl, episodes=10, transitions=cycles * 10 * config.horizon)
+        cycles = max(1, girl.transitions // (girl.episodes * config.horizon))
+        episodes = min(10, girl.episodes)
+        sized = replace(girl, episodes=episodes, transitions=cycles * episodes * config.horizon)
         return replace(config, girl=sized)
     horizon = min(config.horizon, 100)
     sized = replace(girl, episodes=2, transitions=4 * 2 * horizon, remaining_cycles=3)

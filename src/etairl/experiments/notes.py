@@ -14,13 +14,13 @@ _COLUMNS = {"mmd2_rho": "MMD² of ρ", "mmd2_mu": "MMD² of μ", "cost": "cost"}
 def notes(study: Study, data: Mapping[str, Any], figures: Sequence[Path]) -> str:
     """How the results were made, what is missing, what they say."""
     scale = f", scale {study.scale}" if study.scale else ""
-    done, every = len(data["rows"]), len(study.jobs)
+    finished, every = len(data["rows"]), len(study.jobs)
     parts = [
         f"# {study.name}{scale}",
         "Made by\n\n```\n"
         + "\n".join([*_commands(study), "etairl report FOLDER -o HERE"])
         + "\n```",
-        f"{done} of {every} runs are finished.{_missing(study, data['missing'])}",
+        f"{finished} of {every} runs are finished.{_missing(study, data['missing'])}",
         "What is here is enough to go on without the runs themselves: the first command with "
         "`--reuse HERE` makes only what is missing; `etairl report HERE` makes this page again.",
         "## Claims of the paper",

@@ -156,7 +156,10 @@ def fitting_demos(config: TrainConfig, task: Task, select: Selection | None) -> 
     _check_bounds(config, demos, spec)
     if isinstance(task, ProductTask):
         check_demonstrated_tasks(config.demos, demos.trajectories, task)
-    return Demos(demos.trajectories, replace(spec, obs_dim=world), demos.name)
+    try:
+        return Demos(demos.trajectories, replace(spec, obs_dim=world), demos.name, demos.clipped)
+    except InputError as error:
+        raise InputError(f"{config.demos}: {error}") from None
 
 
 def _check_bounds(config: TrainConfig, demos: Demos, spec: Spec) -> None:

@@ -55,6 +55,7 @@ def as_study(paths: Sequence[Path], output: Path | None) -> Study:
     )
     scales = {study.scale for study in studies} if len(studies) == len(paths) else {None}
     scale = scales.pop() if len(scales) == 1 else None
+    check_any(digests, output)
     whole = Study.open(output, "+".join(names)[:80], scale, list(distinct.values()))
     for job in distinct.values():
         if job.name in digests:

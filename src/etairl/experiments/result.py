@@ -1,6 +1,5 @@
 """What a finished run gives: a policy, a cost, and a table that says how well they match."""
 
-import json
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -40,13 +39,13 @@ from etairl.experiments.settings import TrainConfig, read_config
 from etairl.experiments.verdict import Verdict, judge
 from etairl.locks import held
 from etairl.rollouts import UniformPolicy, collect
-from etairl.runs import RunDirectory, load_tree
+from etairl.runs import RunDirectory, load_tree, read_json
 from etairl.solvers.cloning import CloningConfig, clone
 from etairl.solvers.heads import make_head
 from etairl.solvers.policy import ActionScaling, HeadPolicy
 from etairl.tasks import make_task, planned_expert, with_absorbing, without_absorbing
 from etairl.tasks.product import ProductTask
-from etairl.types import InputError, Policy, Trajectories
+from etairl.types import InputError, Policy, Trajectories, check_seed
 
 _HALF = "expert, second half"
 """of the demonstrations beside their first half, where none are left over"""
@@ -62,7 +61,7 @@ class Result:
         self.config = read_config(path)
         if not RunDirectory(path).finished:
             raise InputError(f"{path} is not finished yet; go on with it: etairl resume {path}")
-        self.metrics: dict[str, Any] = json.loads((path / "result.json").read_text())
+        self.metrics: dict[str, Any] = read_json(path / "result.json")
         self._setting = prepare(self.config, cost_from=path)
         state, _, _ = begin(_without_cloning(self._setting))
         name = "policy" if which == "final" else "best-policy"
@@ -95,11 +94,14 @@ class Result:
         cost = self._setting.game.cost.portable()
         if next_observations is None and cost.needs_next:
             raise InputError("this cost is one of states and next states; give both")
-        scaled = ActionScaling(self._setting.task.spec).to_solver(actions)
+        spec = self._setting.task.spec
+        _check_rows("actions", actions, spec.act_dim)
+        scaled = ActionScaling(spec).to_solver(actions)
         columns = (self._marked(observations), scaled, self._marked(following))
         return np.asarray(cost(self._cost, *map(jnp.asarray, columns)))
 
     def _marked(self, observations: np.ndarray) -> np.ndarray:
+        _check_rows("observations", observations, self.demonstrations.obs_dim)
         x = observations.astype(np.float32)
         if self.config.mode != "absorbing":
             return x
@@ -129,6 +131,7 @@ class Result:
             cloning: train and judge a behaviour-cloned policy, too; takes some seconds.
             say: told what is being done.
         """
+        check_seed(seed)
         say = say or (lambda _: None)
         setting = self._setting
         used = setting.demos.trajectories
@@ -201,6 +204,14 @@ class Result:
         seen = Expert.of(t, ActionScaling(self._setting.task.spec), cost.needs_next)
         values = np.asarray(cost.features(self._cost, *seen.points()), np.float64)
         return weighted_means(values, seen.episodes.offsets, self.config.future)
+
+
+def _check_rows(name: str, rows: np.ndarray, columns: int) -> None:
+    if rows.ndim != 2 or rows.shape[1] != columns:
+        raise InputError(
+            f"{name} must be rows of {columns} columns, got shape {rows.shape}; one row is "
+            f"{name}[None]"
+        )
 
 
 def _without_cloning(setting: Setting) -> Setting:

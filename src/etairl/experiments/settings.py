@@ -16,7 +16,7 @@ from etairl.idle import IdleConfig
 from etairl.measures import Choice, FutureSampler, Method
 from etairl.regularisers import parse_regulariser
 from etairl.solvers.sac import SACConfig
-from etairl.types import HorizonMode, InputError
+from etairl.types import HorizonMode, InputError, check_seed
 
 Config = TypeVar("Config")
 _NEWER = (
@@ -30,7 +30,11 @@ _LATER = {"linear": LinearConfig, "generator": IdleConfig}
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """Everything that decides what a run learns. The same settings make the same bytes."""
+    """Everything that decides what a run learns. The same settings make the same bytes.
+
+    What is left to the algorithm (eta, for some a temperature) is filled in here, and
+    `dataclasses.replace` keeps it: name it anew when you replace the algorithm or omega.
+    """
 
     env: str = "HalfCheetah-v5"
     """the environment"""
@@ -110,8 +114,7 @@ class TrainConfig:
                 raise InputError(f"{name} must be at least 1, got {value}")
         if not 0.0 <= self.cloning < float("inf"):
             raise InputError(f"cloning must be >= 0 and finite, got {self.cloning}")
-        if self.seed < 0:
-            raise InputError(f"the seed must be >= 0, got {self.seed}")
+        check_seed(self.seed)
         if self.girl.episodes < 2:
             raise InputError("episodes must be at least 2, to compare them with demonstrations")
         if self.sac.normalise and (self.warm_start or self.anchor):

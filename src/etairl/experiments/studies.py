@@ -144,16 +144,15 @@ def named_jobs(
     """
     if name not in STUDIES:
         close = get_close_matches(name, STUDIES, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"choose from {', '.join(STUDIES)}"
-        raise InputError(f"unknown study {name!r}; {hint} Or name a .toml file")
+        hint = f"did you mean {close[0]}?" if close else f"choose from {', '.join(STUDIES)},"
+        raise InputError(f"unknown study {name!r}; {hint} or name a .toml file")
     study = STUDIES[name]
     chosen = study.envs if envs is None else tuple(envs)
     can = _CONTROL if study.envs[0] in _CONTROL else study.envs
     odd = [env for env in chosen if env not in can]
     if odd or not chosen:
-        raise InputError(
-            f"{name} has no environment {', '.join(odd)}; choose from {', '.join(can)}"
-        )
+        what = f"{name} has no environment {', '.join(odd)}" if odd else "no environment is named"
+        raise InputError(f"{what}; choose from {', '.join(can)}")
     jobs = [
         Job(arm, replace(rescaled(config, scale), seed=seed))
         for seed in seeds

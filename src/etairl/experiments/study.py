@@ -70,12 +70,15 @@ class Study:
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else error
             raise InputError(f"{path} is no study: its study.json: {why}") from None
-        self.name: str = found["name"]
-        self.scale: str | None = found["scale"]
-        self.jobs = [
-            Job(row["arm"], config_from(row["config"], path / "study.json"))
-            for row in found["runs"]
-        ]
+        try:
+            self.name: str = found["name"]
+            self.scale: str | None = found["scale"]
+            self.jobs = [
+                Job(row["arm"], config_from(row["config"], path / "study.json"))
+                for row in found["runs"]
+            ]
+        except (KeyError, TypeError) as error:
+            raise InputError(f"{path} is no study: its study.json has no {error}") from None
 
     @staticmethod
     def check(path: Path, name: str, scale: str | None, jobs: Sequence[Job]) -> list[Job]:
@@ -192,11 +195,11 @@ class Study:
         """How far a run is."""
         total, run = job.config.girl.transitions, self.run_path(job)
         if RunDirectory(run).finished:
-            done = json.loads((run / "result.json").read_text())["transitions"]
-            return Progress(job.name, "finished", done, total, seconds_of(run), None)
+            reached = json.loads((run / "result.json").read_text())["transitions"]
+            return Progress(job.name, "finished", reached, total, seconds_of(run), None)
         if (kept := self._kept(job)) is not None:
-            done = kept.result["transitions"]
-            return Progress(job.name, "finished", done, total, kept.seconds, None)
+            reached = kept.result["transitions"]
+            return Progress(job.name, "finished", reached, total, kept.seconds, None)
         rows = read_metrics(run)
         reached = rows[-1]["transitions"] if rows else 0
         why = self.failure(job)

@@ -10,7 +10,7 @@ import numpy as np
 import optax
 from jaxtyping import Array
 
-from etairl.networks import MLP, Activation
+from etairl.networks import MLP, Activation, checked_widths
 from etairl.solvers.heads import Head, make_head
 from etairl.solvers.policy import ActionScaling
 from etairl.types import InputError, Spec, Trajectories
@@ -31,6 +31,14 @@ class CloningConfig:
     rounds: int = 20
     """how often the held-out loss is looked at; the best round is kept"""
 
+    def __post_init__(self):
+        widths = checked_widths("hidden", self.hidden, self.activation)
+        object.__setattr__(self, "hidden", widths)
+        if not 1 <= self.rounds <= self.updates:
+            raise InputError(f"updates must be at least rounds, got {self.updates}, {self.rounds}")
+        if not 0.0 <= self.held_out < 1.0:
+            raise InputError(f"held_out must lie in [0, 1), got {self.held_out}")
+
 
 class Clone(NamedTuple):
     """The cloned actor and how well it fits."""
@@ -48,8 +56,6 @@ def clone(trajectories: Trajectories, spec: Spec, config: CloningConfig, seed: i
     Inputs are standardised while fitting and the scaling is folded into the first layer, so that
     the actor takes plain observations and can start a soft actor-critic.
     """
-    if config.updates < config.rounds or config.rounds < 1:
-        raise InputError(f"updates must be at least rounds, got {config.updates}, {config.rounds}")
     head = make_head(spec)
     obs = trajectories.observations.astype(np.float32)
     act = ActionScaling(spec).to_solver(trajectories.actions)

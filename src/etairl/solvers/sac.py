@@ -15,7 +15,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from etairl.networks import MLP, Activation, Normaliser, twins
+from etairl.networks import MLP, Activation, Normaliser, checked_widths, twins
 from etairl.regularisers import Entropy, KullbackLeibler, Regulariser
 from etairl.solvers.heads import Head, make_head
 from etairl.solvers.losses import (
@@ -87,8 +87,8 @@ class SACConfig:
             raise InputError(f"gamma_rl must lie in [0, 1), got {self.gamma_rl}")
         if not 0.0 < self.polyak <= 1.0:
             raise InputError(f"polyak must lie in (0, 1], got {self.polyak}")
-        if not self.hidden or min(self.hidden) < 1:
-            raise InputError(f"hidden needs at least one layer of width >= 1, got {self.hidden}")
+        widths = checked_widths("hidden", self.hidden, self.activation)
+        object.__setattr__(self, "hidden", widths)
         rates = ("actor_lr", "critic_lr", "temperature_lr")
         for name in (*rates, "temperature", "first_temperature", "max_gradient_norm"):
             value = getattr(self, name)

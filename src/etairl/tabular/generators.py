@@ -72,7 +72,8 @@ def grid_with_lakes(picture: str, gamma: float, slip: float = 0.1, lake_cost: fl
     free and absorbs.
     """
     lines = picture.split()
-    cells = np.array([list(line.ljust(len(lines[0]), "?")) for line in lines])
+    width = max(map(len, lines), default=0)
+    cells = np.array([list(line.ljust(width, "?")) for line in lines]).reshape(len(lines), width)
     for row, column in np.argwhere(~np.isin(cells, list(".~SG"))):
         raise InputError(f"line {row}, column {column} of the grid is none of . ~ S G")
     start = (cells == "S").reshape(-1)

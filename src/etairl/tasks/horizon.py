@@ -45,6 +45,11 @@ class AbsorbingTask:
             )
         inner = self._task.step(actions)
         self._time += 1
+        if self._time < self.horizon and (inner.truncated & self._alive).any():
+            raise InputError(
+                f"{self.spec.environment} cuts episodes before {self.horizon} steps by itself, "
+                "which is no end to absorb; lower the horizon, or use the mode terminating"
+            )
         rewards = np.where(self._alive, inner.rewards, np.float32(0.0))
         self._alive = self._alive & ~inner.terminated
         last = np.full(self.envs, self._time == self.horizon)
