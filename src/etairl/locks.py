@@ -1,6 +1,7 @@
-"""One command at a time in a folder."""
+"""One command at a time in a folder, one process at a time on a run."""
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
@@ -33,6 +34,27 @@ def held(folder: Path) -> Iterator[None]:
     finally:
         (folder / LOCK).unlink(missing_ok=True)  # before it is let go: the next makes its own
         stream.close()
+
+
+@contextmanager
+def locked(path: Path, patience: float) -> Iterator[None]:
+    """Hold a lock on a file; the system takes it back when the process ends, however it ends."""
+    if fcntl is None:
+        raise InputError("studies need file locks as Linux and macOS have them")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as stream:
+        until = time.monotonic() + patience
+        while True:
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= until:
+                    raise InputError(
+                        f"another process works on {path.parent.parent / path.name}"
+                    ) from None
+                time.sleep(0.05)
+        yield
 
 
 def _locked(file: Path) -> TextIOWrapper:

@@ -121,6 +121,11 @@ class Trajectories:
         return np.repeat(np.arange(len(self)), self.lengths)
 
     @property
+    def times(self) -> Int[np.ndarray, " steps"]:
+        """Steps since its episode began, for each step."""
+        return np.arange(self.steps) - np.repeat(self.offsets[:-1], self.lengths)
+
+    @property
     def returns(self) -> Float[np.ndarray, " episodes"] | None:
         """Sum of the rewards of each episode, in double precision."""
         if self.rewards is None:

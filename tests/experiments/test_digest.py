@@ -12,7 +12,8 @@ from made_up import made_up_study
 from etairl.cli.app import main
 from etairl.experiments.reporting import as_study, report_data
 from etairl.experiments.studies import named_jobs
-from etairl.experiments.study import Study, locked
+from etairl.experiments.study import Study
+from etairl.locks import locked
 from etairl.runs import RunDirectory
 from etairl.types import InputError
 

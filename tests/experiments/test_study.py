@@ -19,8 +19,9 @@ from etairl.cli.app import main
 from etairl.cli.console import Meter
 from etairl.demos import load_demos, save_demos
 from etairl.experiments.pool import environment, run_locally
-from etairl.experiments.study import Progress, Study, locked
+from etairl.experiments.study import Progress, Study
 from etairl.experiments.worker import FAILED, ONE_THREAD, STOPPED, work
+from etairl.locks import locked
 from etairl.types import InputError
 
 TABLES = ("results.csv", "results.json", "statistics.json")
@@ -225,20 +226,34 @@ def progress(state, transitions=0, seconds=None) -> Progress:
     return Progress("run", state, transitions, 1000, seconds, None)
 
 
-def test_time_left_counts_what_is_made_from_now_on(unbroken, monkeypatch):
+def test_time_left_counts_what_is_made_from_now_on():
     """Nine runs at half; two made a tenth each in 60 s: 4.3 runs are left, of 300 s each."""
-    job = Study(unbroken).jobs[0]
-    jobs = [job] * 9
-    at = iter([600] * 2 + [500] * 7)
-    monkeypatch.setattr(Study, "progress", lambda *_: progress("running", next(at), 300.0))
+    found = [progress("running", at, 300.0) for at in [600] * 2 + [500] * 7]
     notes = []
 
     class Noting(Meter):
         def update(self, done, note):
             notes.append(note)
 
-    study_command._show(Noting("runs", 9), Study(unbroken), jobs, gained=0.2, spent=60.0)
+    study_command._show(Noting("runs", 9), found, gained=0.2, spent=60.0)
     assert notes == ["0 done, 9 running, about 22 min left"]
+
+
+def test_finished_runs_are_read_once(unbroken, monkeypatch):
+    study, known, read = Study(unbroken), {}, []
+    monkeypatch.setattr(Study, "progress", counted(Study.progress, read))
+    first = study_command._look(study, study.jobs, known)
+    assert study_command._look(study, study.jobs, known) == first
+    assert read == [job.name for job in study.jobs]
+    assert study_command._made(first) == len(study.jobs)
+
+
+def counted(progress, read):
+    def also(study, job):
+        read.append(job.name)
+        return progress(study, job)
+
+    return also
 
 
 def test_time_left_trusts_finished_runs_more_than_young_ones():

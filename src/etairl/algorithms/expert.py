@@ -221,13 +221,8 @@ def _learn(
     for begin in range(0, updates, _LONGEST_SCAN):
         many = min(_LONGEST_SCAN, updates - begin)
         drawn = replay.draw(rng, (many, config.batch))
-        batches = Batch(
-            obs=jnp.asarray(drawn.observations),
-            act=jnp.asarray(scaling.to_solver(drawn.actions)),
-            cost=jnp.asarray(-drawn.rewards),
-            next_obs=jnp.asarray(drawn.next_observations),
-            terminated=jnp.asarray(drawn.terminated, jnp.float32),
-        )
+        drawn = drawn._replace(actions=scaling.to_solver(drawn.actions))
+        batches = Batch.of(drawn, -drawn.rewards)
         key_scan = jax.random.fold_in(key, begin) if begin else key
         state, info = solver.updates(state, batches, key_scan)
         infos.append(jax.tree.map(lambda x, share=many / updates: x * share, info))

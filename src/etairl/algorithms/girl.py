@@ -278,14 +278,8 @@ def _draw_transitions(
     shape = (config.solver_updates, config.solver_batch)
     steps = rng.integers(episodes.steps, size=shape[0] * shape[1])
     t = buffer.transitions(episodes.rows(steps), shape)
-    return Batch(
-        obs=jnp.asarray(t.observations),
-        act=jnp.asarray(t.actions),
-        cost=jnp.zeros(shape),  # relabelled with today's cost inside the scan
-        next_obs=jnp.asarray(t.next_observations),
-        terminated=jnp.asarray(t.terminated, jnp.float32),
-        time=jnp.asarray(episodes.times(steps).reshape(shape), jnp.int32) if timed else None,
-    )
+    unknown = np.zeros(shape, np.float32)  # relabelled with today's cost inside the scan
+    return Batch.of(t, unknown, episodes.times(steps).reshape(shape) if timed else None)
 
 
 def _draw_pairs(config: GirlConfig, rng: np.random.Generator, expert: Expert) -> Pairs:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from etairl.buffers import EpisodeBuffer
@@ -68,16 +67,8 @@ def grl(config: GrlConfig, task: Task, solver: Solver[Any], seed: int = 0) -> It
         episodes, shape = buffer.newest(cycles=config.memory), (config.updates, config.batch)
         steps = rng.integers(episodes.steps, size=shape[0] * shape[1])
         t = buffer.transitions(episodes.rows(steps), shape)
-        batches = Batch(
-            obs=jnp.asarray(t.observations),
-            act=jnp.asarray(t.actions),
-            cost=jnp.asarray(-t.rewards),
-            next_obs=jnp.asarray(t.next_observations),
-            terminated=jnp.asarray(t.terminated, jnp.float32),
-            time=jnp.asarray(episodes.times(steps).reshape(shape), jnp.int32)
-            if solver.timed
-            else None,
-        )
+        time = episodes.times(steps).reshape(shape) if solver.timed else None
+        batches = Batch.of(t, -t.rewards, time)
         key = jax.random.fold_in(key_updates, cycle)
         state, info = solver.updates(state, batches, key)
         yield Round(state, played, info)
@@ -87,5 +78,5 @@ def weighted_cost(played: Trajectories, eta: Eta, gamma: float) -> float:
     r"""$\sum_n w_nc_n$, averaged over episodes: $J_\eta$ but for $\Omega$ and what comes after."""
     assert played.rewards is not None
     weights = eta.weights(gamma, int(played.lengths.max()))
-    time = np.arange(played.steps) - np.repeat(played.offsets[:-1], played.lengths)
+    time = played.times
     return float(-(weights[time] * played.rewards).sum() / len(played))

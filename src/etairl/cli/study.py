@@ -14,8 +14,9 @@ from etairl.experiments.grid import read_grid
 from etairl.experiments.jobs import Job, Scale, check_ready
 from etairl.experiments.pool import Ended, cores, run_locally
 from etairl.experiments.studies import named_jobs
-from etairl.experiments.study import Progress, Study, locked
+from etairl.experiments.study import Progress, Study
 from etairl.experiments.summary import write_tables
+from etairl.locks import locked
 from etairl.types import InputError
 
 _SECONDS_BETWEEN_LOOKS = 5.0
@@ -128,8 +129,9 @@ def _make(config: Config, study: Study, jobs: Sequence[Job]) -> list[Job]:
         workers = config.workers or cores()
         ends = run_locally(study, todo, workers, config.checkpoint_seconds)
     failed: list[Job] = []
-    looked, begun = time.monotonic(), time.monotonic()
-    before = _made(study, todo)
+    looked = begun = time.monotonic()
+    known: dict[str, Progress] = {}
+    before = _made(_look(study, jobs, known))
     with Meter(study.name, len(jobs)) as meter, patient_interrupt() as stop:
         meter.say(f"{study.path}: {len(jobs) - len(todo)} of {len(jobs)} runs are finished")
         for ended in ends:
@@ -137,7 +139,8 @@ def _make(config: Config, study: Study, jobs: Sequence[Job]) -> list[Job]:
                 _tell(meter, study, ended, failed)
             if ended is not None or time.monotonic() - looked > _SECONDS_BETWEEN_LOOKS:
                 looked = time.monotonic()
-                _show(meter, study, jobs, _made(study, todo) - before, looked - begun)
+                found = _look(study, jobs, known)
+                _show(meter, found, _made(found) - before, looked - begun)
             if stop():
                 meter.say("waiting for checkpoints")
                 ends.close()
@@ -153,17 +156,23 @@ def _tell(meter: Meter, study: Study, ended: Ended, failed: list[Job]) -> None:
     meter.say(f"failed {ended.job.name}: {study.failure(ended.job)}")
 
 
-def _made(study: Study, jobs: Sequence[Job]) -> float:
+def _look(study: Study, jobs: Sequence[Job], known: dict[str, Progress]) -> list[Progress]:
+    """How far the runs are; what is known to be finished is not read again: runs need the cores."""
+    for job in jobs:
+        if job.name not in known or known[job.name].state != "finished":
+            known[job.name] = study.progress(job)
+    return list(known.values())
+
+
+def _made(found: Sequence[Progress]) -> float:
     """How many runs' worth of transitions there are."""
-    found = (study.progress(job) for job in jobs)
     return sum(
         (1.0 if p.state == "finished" else min(p.transitions / p.total, 1.0) for p in found), 0.0
     )
 
 
-def _show(meter: Meter, study: Study, jobs: Sequence[Job], gained: float, spent: float) -> None:
+def _show(meter: Meter, found: Sequence[Progress], gained: float, spent: float) -> None:
     """The bar; the time left is by what was made since we began."""
-    found = [study.progress(job) for job in jobs]
     running = [p for p in found if p.state == "running"]
     finished = sum(p.state == "finished" for p in found)
     rest = sum(

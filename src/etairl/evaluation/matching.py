@@ -53,7 +53,7 @@ class Points:
         chosen = np.unique(np.linspace(0, len(t) - 1, min(len(t), enough)).astype(np.int64))
         some = t if len(chosen) == len(t) else t.take(chosen)
         stride = max(1, round(some.steps / most))
-        time = np.arange(some.steps) - np.repeat(some.offsets[:-1], some.lengths)
+        time = some.times
         first = -np.arange(len(some)) % stride % some.lengths
         kept = np.flatnonzero((time - first[some.episode_numbers]) % stride == 0)
         pairs = np.concatenate(

@@ -13,7 +13,6 @@ Whoever works on a run holds a lock on it, which the system takes back when the 
 import json
 import os
 import shutil
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -31,6 +30,7 @@ from etairl.experiments.digest import (
 from etairl.experiments.flat import flatten
 from etairl.experiments.jobs import Job, same_run
 from etairl.experiments.settings import TrainConfig, config_from
+from etairl.locks import locked
 from etairl.runs import RunDirectory, holds_anything, read_metrics, write_atomic, write_json
 from etairl.types import InputError
 
@@ -226,29 +226,6 @@ class Study:
 
     def _lock(self, job: Job) -> Path:
         return self.path / "locks" / job.name
-
-
-@contextmanager
-def locked(path: Path, patience: float) -> Iterator[None]:
-    """Hold a lock on a file; the system takes it back when the process ends, however it ends."""
-    try:
-        import fcntl
-    except ImportError:
-        raise InputError("studies need file locks as Linux and macOS have them") from None
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as stream:
-        until = time.monotonic() + patience
-        while True:
-            try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() >= until:
-                    raise InputError(
-                        f"another process works on {path.parent.parent / path.name}"
-                    ) from None
-                time.sleep(0.05)
-        yield
 
 
 def _differing(a: TrainConfig, b: TrainConfig) -> str:

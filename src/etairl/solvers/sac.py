@@ -15,6 +15,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from etairl.buffers import Transitions
 from etairl.networks import MLP, Activation, Normaliser, checked_widths, twins
 from etairl.regularisers import Entropy, KullbackLeibler, Regulariser
 from etairl.solvers.heads import Head, make_head
@@ -51,6 +52,22 @@ class Batch(NamedTuple):
     """steps since the episode began, for solvers that ask for it"""
     expert: Pairs | None = None
     """what the actor also clones; None where nobody is to be cloned"""
+
+    @staticmethod
+    def of(
+        t: Transitions,
+        cost: Float[np.ndarray, "*shape"],
+        time: Int[np.ndarray, "*shape"] | None = None,
+    ) -> "Batch":
+        """From a memory that keeps actions as the head sees them, to the device."""
+        return Batch(
+            obs=jnp.asarray(t.observations),
+            act=jnp.asarray(t.actions),
+            cost=jnp.asarray(cost),
+            next_obs=jnp.asarray(t.next_observations),
+            terminated=jnp.asarray(t.terminated, jnp.float32),
+            time=None if time is None else jnp.asarray(time, jnp.int32),
+        )
 
 
 @dataclass(frozen=True)

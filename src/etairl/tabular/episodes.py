@@ -52,7 +52,7 @@ def empirical_mu(episodes: Trajectories, mdp: MDP, eta: Eta) -> Measure:
     actions = _whole_numbers(episodes.actions, mdp.actions, "action")
     weights = eta.weights(mdp.gamma, int(episodes.lengths.max()))
     beyond = weights_beyond(eta, mdp.gamma, weights[: int(episodes.lengths.min())])
-    time = np.arange(episodes.steps) - np.repeat(episodes.offsets[:-1], episodes.lengths)
+    time = episodes.times
     flat = np.bincount(states * mdp.actions + actions, weights=weights[time], minlength=mdp.c.size)
     return Measure(flat.reshape(mdp.c.shape) / len(episodes), beyond)
 
