@@ -25,6 +25,7 @@ def notes(study: Study, data: Mapping[str, Any], figures: Sequence[Path]) -> str
         "`--reuse HERE` makes only what is missing; `etairl report HERE` makes this page again.",
         "## Claims of the paper",
         _claims(data["findings"]),
+        *_small_kappa(data["predictions"]),
         "## Settings",
         "Means over seeds of the last cycles of training, with intervals as in `statistics.json`. "
         "MMD² in units of the demonstrations; cost: 0 is the expert, 1 a random policy.",
@@ -69,6 +70,19 @@ def _claims(findings: Sequence[Mapping[str, Any]]) -> str:
         for f in findings
     ]
     return "\n".join(lines)
+
+
+def _small_kappa(predictions: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Up to κ = 0.75 hardly a frame changes, so hardly a result should: what was measured."""
+    small = [p for p in predictions if p["small"]]
+    if not small:
+        return []
+    lines = ["| verdict | task | arm | η | measured |", "|---|---|---|---|---|"]
+    lines += [
+        f"| {p['verdict']} | {p['env']} | {p['arm']} | {p['eta']} | {p['note']} |" for p in small
+    ]
+    said = "Predicted: no difference from κ = 0 beyond the share of frames that are others."
+    return ["## Small κ", said, "\n".join(lines)]
 
 
 def _settings(data: Mapping[str, Any]) -> str:
