@@ -184,7 +184,7 @@ def test_units_go_there_and_back():
     ("change", "words"),
     [
         ({"idle_steps": 0}, "idle_steps must be at least 1"),
-        ({"hidden_idle": ()}, "hidden_idle needs widths"),
+        ({"hidden_idle": ()}, "hidden_idle needs at least one layer"),
         ({"lr_idle": 0.0}, "lr_idle must be > 0"),
         ({"idle_penalty": -1.0}, "idle_penalty must be >= 0"),
         ({"idle_average": 1.0}, "idle_average must lie in"),

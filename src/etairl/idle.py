@@ -215,9 +215,9 @@ def idle(
     rng = np.random.default_rng([seed, 5])
     first = _draw(rng, trajectories, sampler, _ENOUGH)
     state = IdleState.start(config, jax.random.key(seed), Units.of(*first))
-    made = 0
+    taken = 0
     for number in range(1, rounds + 1):
-        many = config.idle_steps * number // rounds - made
+        many = config.idle_steps * number // rounds - taken
         if many == 0:
             continue
         n = many * config.idle_batch
@@ -226,9 +226,9 @@ def idle(
             for part in _draw(rng, trajectories, sampler, n)
         )
         key = jax.random.fold_in(jax.random.key(seed), number)
-        state, info = _updates(config, key, state, jnp.int32(made), *map(jnp.asarray, drawn))
-        made += many
-        yield Progress(made, info, Generator(state.averaged, state.units, sampler, mend))
+        state, info = _updates(config, key, state, jnp.int32(taken), *map(jnp.asarray, drawn))
+        taken += many
+        yield Progress(taken, info, Generator(state.averaged, state.units, sampler, mend))
 
 
 def _draw(
@@ -250,7 +250,7 @@ def _updates(
     config: IdleConfig,
     key: PRNGKeyArray,
     state: IdleState,
-    made: Int[Array, ""],
+    taken: Int[Array, ""],
     states: Float[Array, "updates batch obs"],
     futures: Float[Array, "updates batch obs_and_act"],
 ) -> tuple[IdleState, IdleInfo]:
@@ -264,7 +264,7 @@ def _updates(
     def body(
         carry: IdleState, step: tuple[Array, Array, PRNGKeyArray, Array]
     ) -> tuple[IdleState, IdleInfo]:
-        states, futures, key, made = step
+        states, futures, key, taken = step
         key_d, key_g, key_loss = jax.random.split(key, 3)
         s, real = units.state(states), units.future(states, futures)
         made = _output(carry.generator, units, s, _noise(key_d, config, len(s)))
@@ -276,14 +276,15 @@ def _updates(
         slopes = jax.grad(generator_loss)(carry.generator, discriminator, units, s, noise)
         change, rest_g = optimiser.update(slopes, carry.optimisers[0])
         generator = cast(MLP, optax.apply_updates(cast(Any, carry.generator), change))
-        decay = jnp.minimum(config.idle_average, (1.0 + made) / (10.0 + made))  # forgets the start
+        # The mean forgets the start.
+        decay = jnp.minimum(config.idle_average, (1.0 + taken) / (10.0 + taken))
         averaged = jax.tree.map(
             lambda old, new: decay * old + (1.0 - decay) * new, carry.averaged, generator
         )
         said = IdleInfo(info.gan_loss, info.accuracy_learner, info.accuracy_expert)
         return IdleState(generator, discriminator, averaged, (rest_g, rest_d), units), said
 
-    keys, steps = jax.random.split(key, len(states)), made + 1 + jnp.arange(len(states))
+    keys, steps = jax.random.split(key, len(states)), taken + 1 + jnp.arange(len(states))
     state, infos = jax.lax.scan(body, state, (states, futures, keys, steps))
     return state, jax.tree.map(jnp.mean, infos)
 

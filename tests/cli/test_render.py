@@ -95,7 +95,7 @@ def test_the_learner_alone_as_a_gif(runs, tmp_path, capsys, decode):
         (("none", "-o", "clip.mp4"), "none is no run directory"),
         (("unfinished", "-o", "clip.mp4"), "unfinished is not finished yet"),
         (("run", "-o", "clip.mp4", "--steps", "0"), "--steps must be at least 1, got 0"),
-        (("run", "-o", "clip.mp4", "--seed", "-1"), "the seed must be >= 0, got -1"),
+        (("run", "-o", "clip.mp4", "--seed", "-1"), "the seed must be >= 0 and below 2^32, got -1"),
         (("run", "-o", "clip.mp4", "--fps", "0"), "--fps must lie in [1, 1000], got 0"),
         (("run", "-o", "clip.mp4", "--width", "9"), "--width must lie in [16, 2048], got 9"),
         (("run", "-o", "clip.mp4", "--height", "9999"), "--height must lie in [16, 2048]"),

@@ -144,8 +144,9 @@ def named_jobs(
     """
     if name not in STUDIES:
         close = get_close_matches(name, STUDIES, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"choose from {', '.join(STUDIES)},"
-        raise InputError(f"unknown study {name!r}; {hint} or name a .toml file")
+        known = f"choose from {', '.join(STUDIES)}, or"
+        hint = f"did you mean {close[0]}? Or" if close else known
+        raise InputError(f"unknown study {name!r}; {hint} name a .toml file")
     study = STUDIES[name]
     chosen = study.envs if envs is None else tuple(envs)
     can = _CONTROL if study.envs[0] in _CONTROL else study.envs
