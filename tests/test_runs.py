@@ -1,4 +1,5 @@
 import json
+import shutil
 from dataclasses import dataclass
 
 import jax.numpy as jnp
@@ -27,8 +28,8 @@ class Settings:
 
 def checkpoint(directory, number, trees, values, replay):
     save_replay(directory, replay)
-    directory.save(number, trees, {**values, "replay_added": replay.added})
-    directory.drop_segments(replay.added - replay.rows)
+    kept = {**values, "replay_added": replay.added}
+    directory.save(number, trees, kept, replay.added - replay.rows)
 
 
 def resume(path, like, replay):
@@ -87,6 +88,37 @@ def test_two_checkpoints_are_kept_and_old_segments_go(tmp_path, rng):
         "00000008",
     ]
     assert len(list((tmp_path / "run/replay").iterdir())) <= 3
+
+
+@pytest.mark.parametrize("hurt", ["values.json", "net.safetensors"])
+def test_after_a_damaged_checkpoint_the_one_before_is_whole(tmp_path, rng, hurt):
+    """Also what it needs of a memory that has been overwritten since."""
+    directory = RunDirectory(tmp_path / "run")
+    directory.open(Settings())
+    replay = filled(rng, 0)
+    net = {"net": {"w": jnp.ones(3)}}
+    expected = ()
+    for number in range(1, 9):
+        expected = replay.draw(np.random.default_rng(1), (500,)) if replay.added else ()
+        more(rng, replay, 15)
+        checkpoint(directory, number, net, {}, replay)
+    newest = tmp_path / "run/checkpoints/00000008"
+    (newest / hurt).write_bytes((newest / hurt).read_bytes()[:10])
+    with pytest.raises(InputError, match=rf"{hurt}: .* Remove .*00000008 to go on"):
+        resume(tmp_path / "run", net, Replay(60, 3, 2, 1))
+    shutil.rmtree(newest)
+    again = Replay(60, 3, 2, 1)
+    resume(tmp_path / "run", net, again)
+    for a, b in zip(again.draw(np.random.default_rng(1), (500,)), expected, strict=True):
+        assert np.array_equal(a, b)
+    more(rng, again, 1)
+    (tmp_path / "run/checkpoints/00000007" / hurt).write_text("{")
+    checkpoint(directory, 8, net, {}, again)  # an older one that is damaged is no reason to stop
+    (tmp_path / "run/checkpoints/00000008" / hurt).write_text("{")
+    shutil.rmtree(tmp_path / "run/checkpoints/00000007")
+    with pytest.raises(InputError, match=hurt) as told:
+        resume(tmp_path / "run", net, Replay(60, 3, 2, 1))
+    assert "Remove" not in str(told.value)  # there is none before
 
 
 def test_the_same_checkpoint_twice_is_one(tmp_path, rng):

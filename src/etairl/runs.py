@@ -196,8 +196,14 @@ class RunDirectory:
         with (self.path / "timing.jsonl").open("a") as stream:
             stream.write(json.dumps(row) + "\n")
 
-    def save(self, cycle: int, trees: Mapping[str, Any], values: Mapping[str, Any]) -> None:
-        """A checkpoint after `cycle`: PyTrees and plain values."""
+    def save(
+        self, cycle: int, trees: Mapping[str, Any], values: Mapping[str, Any], since: int
+    ) -> None:
+        """A checkpoint after `cycle`: PyTrees and plain values, with the replay from `since` on.
+
+        The one before it stays, and what it needs of the replay: should the newest be damaged, it
+        can be removed.
+        """
         place = self.path / "checkpoints" / f"{cycle:08d}"
         if place.exists():
             return  # interrupted just after this very checkpoint was written
@@ -205,10 +211,11 @@ class RunDirectory:
         shutil.rmtree(folder, ignore_errors=True)
         for name, tree in trees.items():
             save_tree(folder / f"{name}.safetensors", tree)
-        write_json(folder / "values.json", {"cycle": cycle, **values})
+        write_json(folder / "values.json", {"cycle": cycle, "since": since, **values})
         os.replace(folder, place)
-        for old in sorted((self.path / "checkpoints").glob("[0-9]*"))[:-_KEEP]:
+        for old in self._checkpoints()[:-_KEEP]:
             shutil.rmtree(old)
+        self._drop_segments(self._since(self._checkpoints()[0]))
 
     def save_segment(self, begin: int, end: int, arrays: Mapping[str, np.ndarray]) -> None:
         """What the replay gained from `begin` to `end`, in its own count."""
@@ -220,18 +227,19 @@ class RunDirectory:
         """Up to where the replay is on disk."""
         return max((int(p.stem.split("-")[1]) for p in self._segments()), default=0)
 
-    def drop_segments(self, before: int) -> None:
-        """Remove what the replay has forgotten: segments that end at `before` or earlier."""
-        for old in self._segments():
-            if int(old.stem.split("-")[1]) <= before:
-                old.unlink()
-
     def load(self, like: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """The latest checkpoint: PyTrees and values. Metrics that came after it are dropped."""
         folder = self._latest()
         assert folder is not None
-        values = read_json(folder / "values.json")
-        trees = {name: load_tree(folder / f"{name}.safetensors", t) for name, t in like.items()}
+        try:
+            values = read_json(folder / "values.json")
+            trees = {name: load_tree(folder / f"{name}.safetensors", t) for name, t in like.items()}
+        except InputError as error:
+            if len(self._checkpoints()) == 1:
+                raise
+            raise InputError(
+                f"{error}. Remove {folder} to go on from the checkpoint before it"
+            ) from None
         metrics = self.path / "metrics.jsonl"
         if metrics.is_file():
             rows = [line for line in metrics.read_text().splitlines() if line.endswith("}")]
@@ -240,11 +248,17 @@ class RunDirectory:
         return trees, values
 
     def load_segments(self, end: int) -> Iterator[tuple[int, int, dict[str, np.ndarray]]]:
-        """Segments up to `end`, oldest first; later ones have no checkpoint, and are removed."""
+        """What the latest checkpoint has of the replay, which ends at `end`, oldest first.
+
+        Later segments have no checkpoint, and are removed.
+        """
+        latest = self._latest()
+        since = 0 if latest is None else self._since(latest)
         for path in self._segments():
             first, last = (int(part) for part in path.stem.split("-"))
             if last > end:
                 path.unlink()
+            if not since < last <= end:
                 continue
             try:
                 yield first, last, load_file(path)
@@ -260,8 +274,25 @@ class RunDirectory:
     def _segments(self) -> list[Path]:
         return sorted(self.path.glob("replay/*.safetensors"))
 
+    def _drop_segments(self, before: int) -> None:
+        """Remove what the replay has forgotten: segments that end at `before` or earlier."""
+        for old in self._segments():
+            if int(old.stem.split("-")[1]) <= before:
+                old.unlink()
+
+    @staticmethod
+    def _since(checkpoint: Path) -> int:
+        """Where the replay of a checkpoint begins; 0, all there is, if that cannot be read."""
+        try:
+            return read_json(checkpoint / "values.json").get("since", 0)
+        except InputError:
+            return 0
+
+    def _checkpoints(self) -> list[Path]:
+        return sorted((self.path / "checkpoints").glob("[0-9]*"))
+
     def _latest(self) -> Path | None:
-        found = sorted((self.path / "checkpoints").glob("[0-9]*"))
+        found = self._checkpoints()
         return found[-1] if found else None
 
 

@@ -172,9 +172,8 @@ def _save(directory: RunDirectory, progress: Progress, returns: list[float]) -> 
     save_replay(directory, progress.replay)
     trees = {"solver": progress.solver, "best": progress.best}
     values = {"steps": progress.steps, "returns": returns, "world": progress.world._asdict()}
-    directory.save(progress.cycles, trees, values)
-    # Only now: until then the checkpoint before needs them.
-    directory.drop_segments(progress.replay.added - progress.replay.rows)
+    since = progress.replay.added - progress.replay.rows
+    directory.save(progress.cycles, trees, values, since)
 
 
 def _load(directory: RunDirectory, fresh: Progress) -> tuple[Progress, list[float]]:

@@ -246,8 +246,7 @@ def _checkpoint(
     directory.save_segment(state.cycles - len(unsaved), state.cycles, arrays)
     trees = {"cost": state.cost, "solver": state.solver, "best": best}
     values = {"transitions": state.transitions, "resets": resets}
-    directory.save(state.cycles, trees, values)
-    directory.drop_segments(state.cycles - len(buffer))  # not before: the last one needs them
+    directory.save(state.cycles, trees, values, since=state.cycles - len(buffer))
     unsaved.clear()
 
 
