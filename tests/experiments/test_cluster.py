@@ -16,7 +16,7 @@ from etairl.experiments.cluster import run_on_ray
 from etairl.experiments.grid import read_grid
 from etairl.experiments.pool import Ended, environment, run_locally
 from etairl.experiments.study import Study
-from etairl.experiments.summary import write_tables
+from etairl.experiments.tables import write_tables
 from etairl.types import InputError
 
 ray = pytest.importorskip("ray", reason="Ray has no wheel for this platform")

@@ -67,6 +67,7 @@ def data() -> dict:
         "across": {},
         "findings": [],
         "predictions": [prediction],
+        "trends": [],
         "curves": curves,
         "differences": {
             "names": ["eta", "cost_updates"],
@@ -123,6 +124,7 @@ const seen = {
   bands: document.querySelectorAll("#discounts .band").length,
   arms: texts(document.querySelector("#arms figure"), "text"),
   results: table("result-table"), prediction: table("prediction-table"),
+  trends: table("trend-table"), noTrends: document.getElementById("trends").hidden,
   runHead: texts(document, "#run-table th"), legend: texts(document, "#curve-legend span"),
   interval: document.getElementById("interval").textContent,
   wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
@@ -167,6 +169,26 @@ def test_charts_and_tables(data, tmp_path):
     assert named["MMD² of μ, change"] == "0.2 → 0.15: −25.0 % [−50.0 %, +10.0 %]"
     assert seen["legend"] == ["κ=0", "κ=0.99", "κ=1", "λ=1", "λ=100"]
     assert seen["interval"] == "bootstrap intervals"
+    assert seen["wide"] == 0
+    assert seen["noTrends"]
+
+
+@needs_chromium
+def test_lines_through_all_settings(data, tmp_path):
+    change = {"value": -0.4, "low": -0.6, "high": 0.1, "note": None}
+    line = {"env": "Hopper-v5", "arm": "default", "to": "geometric:1", "settings": 7, "runs": 21}
+    line |= {"metric": "mmd2_mu", "start": mean(0.2), "end": mean(0.12), "change": mean(-0.08)}
+    line |= {"relative": change, "p": 0.031, "power": 0.62}
+    none = {"value": None, "low": None, "high": None, "note": "at its floor"}
+    data["trends"] = [line, line | {"metric": "cost", "relative": none, "power": None}]
+    seen = look(data, tmp_path)
+    assert not seen["noTrends"]
+    head, first, second = seen["trends"]
+    named = dict(zip(head, first, strict=True))
+    assert named["as a share"] == "−40.0 % [−60.0 %, +10.0 %]"
+    assert named["farthest"].startswith("κ=1: 0.12 [")
+    assert (named["p"], named["power for 25 %"]) == ("0.031", "62.0 %")
+    assert second[-3] == "no share (at its floor)"
     assert seen["wide"] == 0
 
 

@@ -53,7 +53,7 @@ def run(arguments: list[str]) -> int:
     figures = _draw(data, study.path / "figures")
     write_atomic(study.path / "README.md", notes(study, data, figures).encode())
     if config.json:
-        print_json({"findings": data["findings"], "predictions": data["predictions"]})
+        print_json({name: data[name] for name in ("findings", "predictions", "trends")})
         return 0
     for found in data["findings"]:
         line = f"{found['verdict']}: {found['env']}, {found['arm']}: {found['claim']}"

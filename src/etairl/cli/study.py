@@ -15,7 +15,7 @@ from etairl.experiments.jobs import Job, Scale, check_ready
 from etairl.experiments.pool import Ended, cores, run_locally
 from etairl.experiments.studies import named_jobs
 from etairl.experiments.study import Progress, Study
-from etairl.experiments.summary import write_tables
+from etairl.experiments.tables import write_tables
 from etairl.locks import locked
 from etairl.types import InputError
 

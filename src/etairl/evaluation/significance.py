@@ -40,13 +40,15 @@ def power_of(n: int, effect: float, alpha: float = 0.05) -> float:
 
     The statistic is noncentral $t$ with $n - 1$ degrees of freedom and centre $\sqrt n\,d$.
     """
-    if n < 2:
-        return 0.0
-    limit = float(stats.t.ppf(1.0 - alpha / 2.0, n - 1))
-    centre = abs(effect) * np.sqrt(n)
+    return 0.0 if n < 2 else t_power(n - 1, effect * np.sqrt(n), alpha)
+
+
+def t_power(freedom: int, centre: float, alpha: float = 0.05) -> float:
+    """Probability that a two-sided t-test finds what shifts its statistic to `centre`."""
+    limit, centre = float(stats.t.ppf(1.0 - alpha / 2.0, freedom)), abs(centre)
     if centre > 35.0:  # certain; the noncentral t has no digits left there
         return 1.0
-    found = stats.nct.sf(limit, n - 1, centre) + stats.nct.cdf(-limit, n - 1, centre)
+    found = stats.nct.sf(limit, freedom, centre) + stats.nct.cdf(-limit, freedom, centre)
     return float(min(1.0, found))
 
 

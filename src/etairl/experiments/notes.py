@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from etairl.experiments.jobs import Job
+from etairl.experiments.rules import SYMBOLS, number, percent
 from etairl.experiments.studies import STUDIES
 from etairl.experiments.study import Study
 
@@ -26,6 +27,7 @@ def notes(study: Study, data: Mapping[str, Any], figures: Sequence[Path]) -> str
         "## Claims of the paper",
         _claims(data["findings"]),
         *_small_kappa(data["predictions"]),
+        *_trends(data["trends"]),
         "## Settings",
         "Means over seeds of the last cycles of training, with intervals as in `statistics.json`. "
         "MMD² in units of the demonstrations; cost: 0 is the expert, 1 a random policy.",
@@ -83,6 +85,38 @@ def _small_kappa(predictions: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
     said = "Predicted: no difference from κ = 0 beyond the share of frames that are others."
     return ["## Small κ", said, "\n".join(lines)]
+
+
+def _trends(trends: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Lines through all κ: what they change from one end to the other."""
+    if not trends:
+        return []
+    lines = [
+        "| task | arm | metric | runs | κ = 0 | farthest | change | p | power |",
+        "|---" * 9 + "|",
+    ]
+    for t in trends:
+        power = "" if t["power"] is None else f"{100 * t['power']:.0f} %"
+        lines.append(
+            f"| {t['env']} | {t['arm']} | {SYMBOLS[t['metric']]} | {t['runs']} | "
+            f"{number(t['start']['value'])} | {number(t['end']['value'])} ({t['to']}) | "
+            f"{_change(t)} | {t['p']:.2g} | {power} |"
+        )
+    said = (
+        "A line through all runs of a task and an arm, over the share of frames that κ makes "
+        "others, with a level for each seed: its two ends, the change with its 95 % interval, and "
+        "how probably so many runs show a change of 25 %."
+    )
+    return ["## All κ together", said, "\n".join(lines)]
+
+
+def _change(trend: Mapping[str, Any]) -> str:
+    share, plain = trend["relative"], trend["change"]
+    if share["low"] is not None:
+        return f"{percent(share['value'])} [{percent(share['low'])}, {percent(share['high'])}]"
+    low, high = (number(plain[key]) for key in ("low", "high"))
+    why = "κ = 0 is at the expert's floor" if share["value"] is None else "no bounds as a share"
+    return f"{number(plain['value'])} [{low}, {high}] ({why})"
 
 
 def _settings(data: Mapping[str, Any]) -> str:

@@ -13,7 +13,8 @@ from etairl.experiments.jobs import Job
 from etairl.experiments.rules import foretold
 from etairl.experiments.settings import read_config
 from etairl.experiments.study import Study, check_seeds
-from etairl.experiments.summary import check_any, copy_levels, tv_from_gail, write_tables
+from etairl.experiments.summary import copy_levels, tv_from_gail
+from etairl.experiments.tables import check_any, write_tables
 from etairl.runs import RunDirectory, versions
 from etairl.types import InputError
 
@@ -89,6 +90,7 @@ def report_data(study: Study) -> dict[str, Any]:
     digests = {job.name: digest for job in study.jobs if (digest := study.digest(job))}
     check_any(digests, study.path)
     rows, settings = write_tables(study)
+    together = json.loads((study.path / "statistics.json").read_text())
     jobs = [job for job in study.jobs if job.name in digests]
     states = [study.progress(job) for job in study.jobs]
     # Few cycles learn nothing, and say nothing about anybody's claims.
@@ -104,7 +106,8 @@ def report_data(study: Study) -> dict[str, Any]:
         "failures": [{"run": p.name, "why": p.why} for p in states if p.why],
         "rows": rows,
         "settings": settings,
-        "across": json.loads((study.path / "statistics.json").read_text())["across_tasks"],
+        "across": together["across_tasks"],
+        "trends": together["trends"],
         "findings": [asdict(f) for f in findings(telling, jobs)],
         "predictions": _predictions(settings, jobs, digests),
         "curves": {name: digest.curves for name, digest in digests.items()},

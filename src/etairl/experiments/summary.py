@@ -1,9 +1,7 @@
 """The results of a study: a row per finished run, statistics per setting, comparisons by seed."""
 
-import csv
-import io
 import json
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -25,9 +23,8 @@ from etairl.experiments.settings import TrainConfig
 from etairl.experiments.study import Study
 from etairl.measures import FutureSampler
 from etairl.rollouts import UniformPolicy
-from etairl.runs import write_atomic, write_json
+from etairl.runs import write_json
 from etairl.tasks import make_task
-from etairl.types import InputError
 
 Row = dict[str, Any]
 METRICS = ("mmd2_rho", "mmd2_mu", "cost", "mmd2_rho_raw", "mmd2_mu_raw")
@@ -265,39 +262,3 @@ def copy_levels(study: Study, others: Iterable[Study]) -> None:
     every = _Levels(study.path)
     for other in others:
         every.add(_Levels(other.path))
-
-
-def write_tables(study: Study) -> tuple[list[Row], list[dict[str, Any]]]:
-    """Write results.csv, results.json and statistics.json into the study; returns their rows.
-
-    Without a finished run nothing is written: what is there may be all that is left of others.
-    """
-    rows = result_rows(study)
-    found = statistics(rows, study.jobs)
-    if not rows:
-        return rows, found
-    across = {metric: across_tasks(rows, study.jobs, metric) for metric in METRICS[:3]}
-    write_atomic(study.path / "results.csv", as_csv(rows).encode())
-    write_json(study.path / "results.json", rows)
-    write_json(
-        study.path / "statistics.json",
-        {"settings": found, "across_tasks": across},
-    )
-    return rows, found
-
-
-def as_csv(rows: Sequence[Row]) -> str:
-    """A table with a header; empty where a value is unknown."""
-    if not rows:
-        return ""
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return stream.getvalue()
-
-
-def check_any(found: Sized, path: Path) -> None:
-    """Refuse to report on nothing."""
-    if not len(found):
-        raise InputError(f"{path} has no finished run yet; see etairl study status {path}")

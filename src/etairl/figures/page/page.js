@@ -97,6 +97,13 @@
     byId("prediction-text").append(make("p", { id: "prediction-sentence" }, text));
   }
 
+  function trends() {
+    const shares = (t) => given(t.relative.value) ? percent(t.relative.value) + interval(t.relative, percent) + (given(t.relative.low) ? "" : ` (${t.relative.note})`) : `no share (${t.relative.note})`;
+    byId("trends").hidden = !data.trends.length;
+    fill(byId("trend-table"), ["environment", "arm", "metric", "settings", "runs", "κ=0", "farthest", "change", "as a share", "p", "power for 25 %"],
+      data.trends.map((t) => [t.env, t.arm, NAMES[t.metric], t.settings, t.runs, spread(t.start), `${label(t.to)}: ${spread(t.end)}`, spread(t.change), shares(t), number(t.p, 1), given(t.power) ? share(t.power) : ""]), 3);
+  }
+
   function options(select, values) { select.replaceChildren(...values.map((v) => make("option", { value: v }, v))); }
   function curves() {
     const env = byId("curve-env"), arm = byId("curve-arm"), metric = byId("curve-metric"), log = byId("curve-log");
@@ -189,6 +196,6 @@
     if (!host.children.length) host.append(make("p", {}, "No run failed, and no diagnostic fired."));
   }
 
-  for (const part of [header, claims, panels, results, prediction, curves, runTable, settings, troubles]) part();
+  for (const part of [header, claims, panels, results, prediction, trends, curves, runTable, settings, troubles]) part();
   document.body.dataset.ready = "yes";
 })();
