@@ -185,10 +185,10 @@ def test_lines_through_all_settings(data, tmp_path):
     assert not seen["noTrends"]
     head, first, second = seen["trends"]
     named = dict(zip(head, first, strict=True))
-    assert named["as a share"] == "−40.0 % [−60.0 %, +10.0 %]"
+    assert named["change, as a share"] == "−40.0 % [−60.0 %, +10.0 %]"
     assert named["farthest"].startswith("κ=1: 0.12 [")
     assert (named["p"], named["power for 25 %"]) == ("0.031", "62.0 %")
-    assert second[-3] == "no share (at its floor)"
+    assert second[4] == "κ=0 is at its floor"
     assert seen["wide"] == 0
 
 

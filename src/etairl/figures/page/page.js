@@ -98,10 +98,10 @@
   }
 
   function trends() {
-    const shares = (t) => given(t.relative.value) ? percent(t.relative.value) + interval(t.relative, percent) + (given(t.relative.low) ? "" : ` (${t.relative.note})`) : `no share (${t.relative.note})`;
+    const shares = (t) => given(t.relative.value) ? percent(t.relative.value) + interval(t.relative, percent) + (given(t.relative.low) ? "" : ` (${t.relative.note})`) : "κ=0 is at its floor";
     byId("trends").hidden = !data.trends.length;
-    fill(byId("trend-table"), ["environment", "arm", "metric", "settings", "runs", "κ=0", "farthest", "change", "as a share", "p", "power for 25 %"],
-      data.trends.map((t) => [t.env, t.arm, NAMES[t.metric], t.settings, t.runs, spread(t.start), `${label(t.to)}: ${spread(t.end)}`, spread(t.change), shares(t), number(t.p, 1), given(t.power) ? share(t.power) : ""]), 3);
+    fill(byId("trend-table"), ["environment", "arm", "metric", "runs", "change, as a share", "p", "power for 25 %", "change", "κ=0", "farthest"],
+      data.trends.map((t) => [t.env, t.arm, NAMES[t.metric], t.runs, shares(t), number(t.p, 1), given(t.power) ? share(t.power) : "", spread(t.change), spread(t.start), `${label(t.to)}: ${spread(t.end)}`]), 3);
   }
 
   function options(select, values) { select.replaceChildren(...values.map((v) => make("option", { value: v }, v))); }
