@@ -104,9 +104,9 @@ def test_after_a_damaged_checkpoint_the_one_before_is_whole(tmp_path, rng, hurt)
         checkpoint(directory, number, net, {}, replay)
     newest = tmp_path / "run/checkpoints/00000008"
     (newest / hurt).write_bytes((newest / hurt).read_bytes()[:10])
-    with pytest.raises(InputError, match=rf"{hurt}: .* Remove .*00000008 to go on"):
+    with pytest.raises(InputError, match=rf"{hurt}: .*; move .*00000008 elsewhere to go on"):
         resume(tmp_path / "run", net, Replay(60, 3, 2, 1))
-    shutil.rmtree(newest)
+    newest.rename(newest.with_name("00000008.damaged"))
     again = Replay(60, 3, 2, 1)
     resume(tmp_path / "run", net, again)
     for a, b in zip(again.draw(np.random.default_rng(1), (500,)), expected, strict=True):
@@ -116,9 +116,55 @@ def test_after_a_damaged_checkpoint_the_one_before_is_whole(tmp_path, rng, hurt)
     checkpoint(directory, 8, net, {}, again)  # an older one that is damaged is no reason to stop
     (tmp_path / "run/checkpoints/00000008" / hurt).write_text("{")
     shutil.rmtree(tmp_path / "run/checkpoints/00000007")
-    with pytest.raises(InputError, match=hurt) as told:
+    with pytest.raises(InputError, match=f"{hurt}: .*, and there is no checkpoint before it"):
         resume(tmp_path / "run", net, Replay(60, 3, 2, 1))
-    assert "Remove" not in str(told.value)  # there is none before
+
+
+def test_a_checkpoint_of_another_size_is_not_damaged(tmp_path, rng):
+    directory = RunDirectory(tmp_path / "run")
+    directory.open(Settings())
+    replay = filled(rng, 4)
+    for number in (1, 2):
+        checkpoint(directory, number, {"net": {"w": jnp.ones(3)}}, {}, replay)
+    with pytest.raises(InputError, match="of another size") as told:
+        resume(tmp_path / "run", {"net": {"w": jnp.ones(4)}}, Replay(60, 3, 2, 1))
+    assert "elsewhere" not in str(told.value)
+
+
+@pytest.mark.parametrize("lost", [0, 1, 2, 3])
+def test_a_memory_with_a_hole_is_refused(tmp_path, rng, lost):
+    directory = RunDirectory(tmp_path / "run")
+    directory.open(Settings())
+    replay = filled(rng, 0)
+    for number in range(1, 5):
+        more(rng, replay, 3)
+        checkpoint(directory, number, {}, {}, replay)
+    sorted((tmp_path / "run/replay").iterdir())[lost].unlink()
+    gone = f"from {3 * lost} to 12 is gone"
+    with pytest.raises(InputError, match=gone):
+        resume(tmp_path / "run", {}, Replay(60, 3, 2, 1))
+
+
+@pytest.mark.parametrize("full", [False, True], ids=["whole", "overwritten"])
+def test_checkpoints_that_do_not_say_where_their_memory_begins(tmp_path, rng, full):
+    """Written by an older version: all that there was is needed, and there if nothing was lost."""
+    directory = RunDirectory(tmp_path / "run")
+    directory.open(Settings())
+    replay = filled(rng, 0)
+    for number in range(1, 9):
+        more(rng, replay, 10 if full else 2)
+        checkpoint(directory, number, {}, {}, replay)
+    for file in (tmp_path / "run/checkpoints").glob("*/values.json"):
+        values = json.loads(file.read_text())
+        del values["since"]
+        file.write_text(json.dumps(values))
+    again = Replay(60, 3, 2, 1)
+    if full:
+        with pytest.raises(InputError, match="is gone"):
+            resume(tmp_path / "run", {}, again)
+    else:
+        resume(tmp_path / "run", {}, again)
+        assert again.added == 16
 
 
 def test_the_same_checkpoint_twice_is_one(tmp_path, rng):

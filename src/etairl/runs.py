@@ -89,7 +89,7 @@ def load_tree(path: Path, like: Tree) -> Tree:
     try:
         arrays = load_file(path)
     except (OSError, SafetensorError) as error:
-        raise InputError(f"{path}: cannot be read ({error})") from None
+        raise UnreadableError(f"{path}: cannot be read ({error})") from None
     leaves, structure = jax.tree_util.tree_flatten_with_path(like)
     loaded = []
     for key, leaf in leaves:
@@ -98,6 +98,10 @@ def load_tree(path: Path, like: Tree) -> Tree:
             raise InputError(f"{path}: {name} is missing or of another size; other settings?")
         loaded.append(jax.numpy.asarray(arrays[name]))
     return jax.tree_util.tree_unflatten(structure, loaded)
+
+
+class UnreadableError(InputError):
+    """A file of a run is damaged, missing, or out of reach."""
 
 
 class RunDirectory:
@@ -201,8 +205,7 @@ class RunDirectory:
     ) -> None:
         """A checkpoint after `cycle`: PyTrees and plain values, with the replay from `since` on.
 
-        The one before it stays, and what it needs of the replay: should the newest be damaged, it
-        can be removed.
+        The one before it stays, and what it needs of the replay.
         """
         place = self.path / "checkpoints" / f"{cycle:08d}"
         if place.exists():
@@ -211,7 +214,7 @@ class RunDirectory:
         shutil.rmtree(folder, ignore_errors=True)
         for name, tree in trees.items():
             save_tree(folder / f"{name}.safetensors", tree)
-        write_json(folder / "values.json", {"cycle": cycle, "since": since, **values})
+        write_json(folder / "values.json", {**values, "cycle": cycle, "since": max(0, since)})
         os.replace(folder, place)
         for old in self._checkpoints()[:-_KEEP]:
             shutil.rmtree(old)
@@ -234,11 +237,11 @@ class RunDirectory:
         try:
             values = read_json(folder / "values.json")
             trees = {name: load_tree(folder / f"{name}.safetensors", t) for name, t in like.items()}
-        except InputError as error:
+        except UnreadableError as error:
             if len(self._checkpoints()) == 1:
-                raise
+                raise InputError(f"{error}, and there is no checkpoint before it") from None
             raise InputError(
-                f"{error}. Remove {folder} to go on from the checkpoint before it"
+                f"{error}; move {folder} elsewhere to go on from the checkpoint before it"
             ) from None
         metrics = self.path / "metrics.jsonl"
         if metrics.is_file():
@@ -253,17 +256,26 @@ class RunDirectory:
         Later segments have no checkpoint, and are removed.
         """
         latest = self._latest()
-        since = 0 if latest is None else self._since(latest)
+        assert latest is not None
+        reached = self._since(latest)
         for path in self._segments():
             first, last = (int(part) for part in path.stem.split("-"))
             if last > end:
                 path.unlink()
-            if not since < last <= end:
+            if not reached < last <= end:
                 continue
+            if first > reached + 1:  # the oldest row of a full memory is as good as overwritten
+                break
             try:
                 yield first, last, load_file(path)
-            except SafetensorError as error:
-                raise InputError(f"{path}: cannot be read ({error})") from None
+            except (OSError, SafetensorError) as error:
+                raise UnreadableError(f"{path}: cannot be read ({error})") from None
+            reached = last
+        if reached < end:
+            raise InputError(
+                f"{self.path / 'replay'}: what the checkpoint {latest.name} remembers from "
+                f"{reached} to {end} is gone; bring it back, or start a new run"
+            )
 
     def finish(self, result: Mapping[str, Any]) -> None:
         """The end: the result is written, what only served to go on is removed."""
@@ -289,7 +301,7 @@ class RunDirectory:
             return 0
 
     def _checkpoints(self) -> list[Path]:
-        return sorted((self.path / "checkpoints").glob("[0-9]*"))
+        return sorted((self.path / "checkpoints").glob("[0-9]" * 8))
 
     def _latest(self) -> Path | None:
         found = self._checkpoints()
@@ -331,7 +343,7 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text())
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
-        raise InputError(f"{path}: cannot be read ({why})") from None
+        raise UnreadableError(f"{path}: cannot be read ({why})") from None
 
 
 def every_seconds(seconds: float, clock: Callable[[], float]) -> Callable[[], bool]:

@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from etairl.evaluation.significance import holm, power_of, seeds_needed, sign_flips
+from etairl.evaluation.significance import (
+    holm,
+    power_of,
+    seeds_needed,
+    sign_flips,
+    t_power,
+)
 from etairl.evaluation.statistics import (
     compare,
     improvement_bounds,
@@ -147,6 +153,22 @@ def test_many_seeds_draw_their_sign_patterns(rng):
 )
 def test_power_against_published_tables(n, effect, power):
     assert power_of(n, effect) == pytest.approx(power, abs=5e-4)
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 3, 17])
+def test_power_against_an_integral_over_the_spread(freedom):
+    """P(|Z + c| > t S) with S² a chi square over its degrees; SciPy's tail is NaN at many c."""
+    limit = stats.t.ppf(0.975, freedom)
+    u = (np.arange(20_000) + 0.5) / 20_000
+    wide = limit * np.sqrt(stats.chi2.ppf(u, freedom) / freedom)
+    powers = []
+    for centre in np.arange(0.0, 30.0, 0.5):
+        exact = (stats.norm.sf(wide - centre) + stats.norm.cdf(-wide - centre)).mean()
+        powers.append(t_power(freedom, centre))
+        # The rule of midpoints is off by less than a hundredth of its step's 1 / 20,000 per limit.
+        assert powers[-1] == pytest.approx(exact, abs=2e-4)
+    assert np.all(np.diff(powers) > -1e-9)
+    assert t_power(freedom, -3.0) == t_power(freedom, 3.0)
 
 
 def test_power_against_simulated_t_tests(rng):

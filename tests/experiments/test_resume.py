@@ -129,6 +129,24 @@ def test_kills_in_the_middle_of_a_checkpoint(folder):
     assert contents(folder / "torn") == contents(folder / "unbroken")
 
 
+def test_after_a_damaged_checkpoint_the_one_before_gives_the_same_bytes(folder):
+    """By then the memory has forgotten its first episodes."""
+    command = ["train", "-o", "hurt", *TINY, "--checkpoint-seconds=0"]
+    words = [sys.executable, "-c", AT_A_RENAME, "115", *command]
+    done = subprocess.run(words, cwd=folder, capture_output=True, env=ENVIRONMENT)
+    assert done.returncode == -signal.SIGKILL
+    before, newest = sorted((folder / "hurt/checkpoints").glob("[0-9]*"))
+    assert json.loads((before / "values.json").read_text())["since"] > 0
+    (newest / "cost.safetensors").write_bytes(b"torn")
+    resume = [ETAIRL, "resume", "hurt", "--threads=1"]
+    told = subprocess.run(resume, cwd=folder, capture_output=True, text=True, env=ENVIRONMENT)
+    assert told.returncode == 2
+    assert f"move hurt/checkpoints/{newest.name} elsewhere" in " ".join(told.stderr.split())
+    newest.rename(newest.with_name(f"{newest.name}.damaged"))
+    subprocess.run(resume, cwd=folder, check=True, capture_output=True, env=ENVIRONMENT)
+    assert contents(folder / "hurt") == contents(folder / "unbroken")
+
+
 def _progress(run: Path) -> int:
     file = run / "metrics.jsonl"
     lines = file.read_text().splitlines() if file.is_file() else []

@@ -1,6 +1,7 @@
 """Lines through the runs of a study whose truth is known."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ from made_up import made_up_study
 
 from etairl.cli.app import main
 from etairl.experiments.jobs import Job
+from etairl.experiments.notes import notes
 from etairl.experiments.reporting import report_data
 from etairl.experiments.studies import named_jobs
 from etairl.experiments.summary import result_rows, tv_from_gail
@@ -58,9 +60,53 @@ def test_only_one_weighting_varies_on_a_line(jobs, tmp_path):
         Job("default", replace(default[0].config, eta="geometric:0.9", horizon=300, seed=seed))
         for seed in range(3)
     ]
-    study = made_up_study(tmp_path / "s", [*default, *poisson, *odd], lambda j: value(j))
+    study = made_up_study(tmp_path / "s", [*default, *poisson, *odd], value)
     (trend,) = [t for t in trends(result_rows(study), study.jobs) if t["metric"] == "mmd2_mu"]
     assert (trend["settings"], trend["runs"]) == (6, 18)
+
+
+def test_a_study_half_done(jobs, tmp_path):
+    """κ = 1 has one seed, and no cost; another seed has a single run."""
+    study = made_up_study(tmp_path / "s", [j for j in jobs if j.arm == "default"], value)
+    rows = [
+        row
+        for row in result_rows(study)
+        if (row["seed"] == 0 or row["eta"] != "geometric:1")
+        and (row["seed"] != 2 or row["eta"] == "geometric:0")
+    ]
+    for row in rows:
+        row["cost"] = None if row["eta"] == "geometric:1" else row["cost"]
+    rho, mu, cost = trends(rows, study.jobs)
+    assert (mu["settings"], mu["to"], mu["runs"], mu["seeds"]) == (7, "geometric:1", 13, 2)
+    assert mu["reach"] == rho["reach"] == pytest.approx(0.3672, abs=5e-5)
+    assert (cost["settings"], cost["to"], cost["runs"]) == (6, "geometric:0.99", 12)
+    assert cost["reach"] == pytest.approx(0.1761, abs=5e-5)
+
+
+def test_runs_of_a_few_cycles_say_nothing(jobs, tmp_path):
+    study = made_up_study(tmp_path / "s", jobs, value, scale="smoke")
+    assert trends(result_rows(study), study.jobs) == []
+    assert report_data(study)["trends"] == []
+
+
+@pytest.mark.parametrize(
+    ("scaled", "words"),
+    [
+        (lambda v, k: v, r"−\d+ % \[−\d+ %, −\d+ %\]"),
+        (lambda v, k: v / 40, r"−0\.000\d+ \[.*\] \(it begins at the expert's floor\)"),
+        (lambda v, k: v * k, r"\[.*\] \(no bounds as a share\)"),
+    ],
+    ids=["a share", "at the floor", "no bounds"],
+)
+def test_changes_in_the_notes(jobs, tmp_path, scaled, words):
+    def level(job: Job) -> float:
+        kappa = float((job.config.eta or "").partition(":")[2])
+        return scaled(value(job), 4.0 if (job.config.seed + round(8 * kappa)) % 2 else -2.0)
+
+    study = made_up_study(tmp_path / "s", jobs, level)
+    lines = notes(study, report_data(study), []).split("## All κ together")[1].splitlines()
+    (line,) = [x for x in lines if "MMD² of μ | 21 |" in x]
+    assert re.search(words, line), line
 
 
 def test_every_spelling_is_on_the_line(jobs, tmp_path):
@@ -83,8 +129,8 @@ def test_in_tables_notes_and_on_the_terminal(jobs, tmp_path, capsys):
     assert len(kept) == 3
     assert main(["report", str(study.path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["trends"] == kept
-    notes = (study.path / "README.md").read_text()
-    assert "## All κ together" in notes
-    (line,) = [x for x in notes.splitlines() if "MMD² of μ | 21 |" in x]
+    written = (study.path / "README.md").read_text()
+    assert "## All κ together" in written
+    (line,) = [x for x in written.splitlines() if "MMD² of μ | 21 |" in x]
     share = 100 * kept[1]["relative"]["value"]
     assert f"(geometric:1) | −{abs(share):.0f} % [−" in line

@@ -177,18 +177,21 @@ def test_charts_and_tables(data, tmp_path):
 def test_lines_through_all_settings(data, tmp_path):
     change = {"value": -0.4, "low": -0.6, "high": 0.1, "note": None}
     line = {"env": "Hopper-v5", "arm": "default", "to": "geometric:1", "settings": 7, "runs": 21}
-    line |= {"metric": "mmd2_mu", "start": mean(0.2), "end": mean(0.12), "change": mean(-0.08)}
+    line |= {"metric": "mmd2_mu", "start": 0.2, "end": 0.12, "change": mean(-0.08)}
     line |= {"relative": change, "p": 0.031, "power": 0.62}
     none = {"value": None, "low": None, "high": None, "note": "at its floor"}
+    wide = {"value": -0.4, "low": None, "high": None, "note": "no bounds"}
     data["trends"] = [line, line | {"metric": "cost", "relative": none, "power": None}]
+    data["trends"].append(line | {"metric": "mmd2_rho", "relative": wide})
     seen = look(data, tmp_path)
     assert not seen["noTrends"]
-    head, first, second = seen["trends"]
+    head, first, second, third = seen["trends"]
     named = dict(zip(head, first, strict=True))
     assert named["change, as a share"] == "−40.0 % [−60.0 %, +10.0 %]"
-    assert named["farthest"].startswith("κ=1: 0.12 [")
+    assert named["at the farthest"] == "κ=1: 0.12"
     assert (named["p"], named["power for 25 %"]) == ("0.031", "62.0 %")
-    assert second[4] == "κ=0 is at its floor"
+    assert third[4] == "−40.0 % (no bounds)"
+    assert second[4] == "it begins at the floor"
     assert seen["wide"] == 0
 
 

@@ -35,7 +35,7 @@ class Config:
     """where to write: page, figures, tables, notes, and a digest of every finished run, enough for
     the study to go on from there; the study itself if there is only one, else `report`"""
     json: bool = False
-    """print the verdicts as JSON"""
+    """print verdicts, predictions and trends as JSON"""
 
     def __post_init__(self):
         if not self.studies:

@@ -48,8 +48,9 @@ def t_power(freedom: int, centre: float, alpha: float = 0.05) -> float:
     limit, centre = float(stats.t.ppf(1.0 - alpha / 2.0, freedom)), abs(centre)
     if centre > 35.0:  # certain; the noncentral t has no digits left there
         return 1.0
-    found = stats.nct.sf(limit, freedom, centre) + stats.nct.cdf(-limit, freedom, centre)
-    return float(min(1.0, found))
+    # SciPy's lower tail is NaN for some centres, all of them so large that it is nothing.
+    lower = np.nan_to_num(stats.nct.cdf(-limit, freedom, centre))
+    return float(min(1.0, stats.nct.sf(limit, freedom, centre) + lower))
 
 
 def seeds_needed(effect: float, power: float = 0.8) -> int | None:

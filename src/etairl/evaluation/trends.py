@@ -2,12 +2,19 @@ r"""A trend over runs of several settings: all of them together show more than a
 
 Least squares of $y_{si} = a_s + b\,x_{si}$ over runs $i$ of seeds $s$. Runs with one seed begin
 alike, so each seed has a level $a_s$ of its own. $x \ge 0$ says how far a setting is from the base.
+Noise may differ from setting to setting: the covariance of $\hat\beta = (\hat a, \hat b)$ is
+
+$$\sum_i (\hat\beta - \hat\beta_{-i})(\hat\beta - \hat\beta_{-i})^\top, \qquad
+\hat\beta - \hat\beta_{-i} = (X^\top X)^{-1} x_i \frac{e_i}{1 - h_i},$$
+
+with $\hat\beta_{-i}$ without run $i$, residuals $e$ and leverages $h$ (MacKinnon and White's HC3).
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Float
 from scipy import stats
 
 from etairl.evaluation.significance import t_power
@@ -16,15 +23,18 @@ from etairl.evaluation.statistics import LEVEL, Change, Interval, fieller
 
 @dataclass(frozen=True)
 class Trend:
-    """A line through runs; below 0, settings that are farther from the base are better."""
+    """A line through runs; below 0, settings that are farther from the base are better.
+
+    Intervals are for these seeds: how far the levels of others would be is not in them.
+    """
 
     runs: int
     seeds: int
     reach: float
     """the largest x"""
-    start: Interval
+    start: float
     """the line at x = 0, mean over the seeds"""
-    end: Interval
+    end: float
     """the same at the largest x"""
     change: Interval
     """the second less the first"""
@@ -41,61 +51,58 @@ class Trend:
 def fit_trend(
     points: Mapping[int, Sequence[tuple[float, float]]], wanted: float = 0.25, floor: float = 0.0
 ) -> Trend | None:
-    r"""The line with its intervals, $\hat b \pm t\,\hat\sigma/\sqrt{S}$ and the like.
-
-    $S = \sum_{si} (x_{si}-\bar x_s)^2$ and $\hat\sigma^2$ is the mean square of the residuals, with
-    as many degrees of freedom as there are runs, less the seeds, less one.
+    """The line, with intervals of as many degrees of freedom as runs less seeds less one.
 
     Args:
-        points: x and y of the runs of each seed.
+        points: x and y of the runs of each seed; a seed with a single run says nothing.
         wanted: the change, as a share of the start, that the power is asked for.
         floor: a start at or below it leaves no share to speak of.
 
     Returns:
-        None with fewer than three different x, with no degree of freedom, or without any noise.
+        None where there is no line to speak of: fewer than three different x, one run that decides
+        all, no degree of freedom, no noise.
     """
-    seeds = [np.array(runs, float).T for runs in points.values() if len(runs)]
-    runs = sum(x.size for x, _ in seeds)
-    freedom = runs - len(seeds) - 1
-    if freedom < 1 or len(np.unique(np.concatenate([x for x, _ in seeds]))) < 3:
+    seeds = [np.array(runs, float) for runs in points.values() if len(runs) > 1]
+    if not seeds:
         return None
-    spread = sum(float(((x - x.mean()) ** 2).sum()) for x, _ in seeds)
-    shared = sum(float(((x - x.mean()) * (y - y.mean())).sum()) for x, y in seeds)
-    if spread == 0.0:
-        return None  # each seed has a single setting
-    slope = shared / spread
-    rest = [y - y.mean() - slope * (x - x.mean()) for x, y in seeds]
-    noise = sum(float((r**2).sum()) for r in rest) / freedom
-    if noise <= 0.0:
+    x, y = np.concatenate(seeds).T
+    design = np.column_stack([np.repeat(np.eye(len(seeds)), [len(s) for s in seeds], axis=0), x])
+    freedom = len(y) - design.shape[1]
+    if freedom < 1 or len(np.unique(x)) < 3 or np.linalg.matrix_rank(design) < design.shape[1]:
         return None
-    reach = max(float(x.max()) for x, _ in seeds)
-    middle = float(np.mean([x.mean() for x, _ in seeds]))
-    start = float(np.mean([y.mean() for _, y in seeds])) - slope * middle
-    # Of start and slope: variances and covariance.
-    level = noise * sum(1.0 / x.size for x, _ in seeds) / len(seeds) ** 2
-    vary_start, vary_slope, shared_start = (
-        level + noise * middle**2 / spread,
-        noise / spread,
-        -noise * middle / spread,
-    )
-    vary_end = vary_start + 2.0 * reach * shared_start + reach**2 * vary_slope
-    both = vary_start + reach * shared_start  # covariance of start and end
+    line, covariance = _least_squares(design, y)
+    reach = float(x.max())
+    level = np.append(np.full(len(seeds), 1.0 / len(seeds)), 0.0)
+    ends = np.array([level + np.eye(len(level))[-1] * reach, level])
+    end, start = (float(value) for value in ends @ line)
+    error = reach * float(np.sqrt(covariance[-1, -1]))
+    if not error > 1e-9 * float(np.abs(y).max()):
+        return None
     limit = float(stats.t.ppf((1.0 + LEVEL) / 2.0, freedom))
-    change, error = slope * reach, reach * float(np.sqrt(vary_slope))
-    covariance = np.array([[vary_end, both], [both, vary_start]])
+    change = end - start
     return Trend(
-        runs=runs,
+        runs=len(y),
         seeds=len(seeds),
         reach=reach,
-        start=_around(start, limit * np.sqrt(vary_start)),
-        end=_around(start + change, limit * np.sqrt(vary_end)),
-        change=_around(change, limit * error),
-        relative=fieller(start + change, start, covariance * limit**2, floor),
+        start=start,
+        end=end,
+        change=Interval(change, change - limit * error, change + limit * error),
+        relative=fieller(end, start, ends @ covariance @ ends.T * limit**2, floor),
         p=float(2.0 * stats.t.sf(abs(change) / error, freedom)),
         wanted=wanted,
         power=t_power(freedom, wanted * start / error) if start > max(floor, 0.0) else None,
     )
 
 
-def _around(value: float, half: float) -> Interval:
-    return Interval(value, value - float(half), value + float(half))
+def _least_squares(
+    design: Float[np.ndarray, "runs terms"], y: Float[np.ndarray, " runs"]
+) -> tuple[Float[np.ndarray, " terms"], Float[np.ndarray, "terms terms"]]:
+    """Coefficients and their covariance; that is NaN where one run decides all."""
+    inverse = np.linalg.inv(design.T @ design)
+    found = inverse @ design.T @ y
+    influence = design @ inverse
+    leverage = (influence * design).sum(axis=1)
+    if leverage.max() > 1.0 - 1e-9:
+        return found, np.full_like(inverse, np.nan)
+    moved = influence * ((y - design @ found) / (1.0 - leverage))[:, None]
+    return found, moved.T @ moved

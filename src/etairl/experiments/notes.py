@@ -92,20 +92,21 @@ def _trends(trends: Sequence[Mapping[str, Any]]) -> list[str]:
     if not trends:
         return []
     lines = [
-        "| task | arm | metric | runs | κ = 0 | farthest | change | p | power |",
+        "| task | arm | metric | runs | line at κ = 0 | at the farthest | change | p | power |",
         "|---" * 9 + "|",
     ]
     for t in trends:
         power = "" if t["power"] is None else f"{100 * t['power']:.0f} %"
         lines.append(
             f"| {t['env']} | {t['arm']} | {SYMBOLS[t['metric']]} | {t['runs']} | "
-            f"{number(t['start']['value'])} | {number(t['end']['value'])} ({t['to']}) | "
+            f"{number(t['start'])} | {number(t['end'])} ({t['to']}) | "
             f"{_change(t)} | {t['p']:.2g} | {power} |"
         )
     said = (
         "A line through all runs of a task and an arm, over the share of frames that κ makes "
-        "others, with a level for each seed: its two ends, the change with its 95 % interval, and "
-        "how probably so many runs show a change of 25 %."
+        "others in whole episodes, with a level for each seed: its two ends, the change with its "
+        "95 % interval, and how probably so many runs show a change of 25 %. It assumes that a "
+        "metric is straight in that share; noise may differ from κ to κ."
     )
     return ["## All κ together", said, "\n".join(lines)]
 
@@ -115,7 +116,7 @@ def _change(trend: Mapping[str, Any]) -> str:
     if share["low"] is not None:
         return f"{percent(share['value'])} [{percent(share['low'])}, {percent(share['high'])}]"
     low, high = (number(plain[key]) for key in ("low", "high"))
-    why = "κ = 0 is at the expert's floor" if share["value"] is None else "no bounds as a share"
+    why = "it begins at the expert's floor" if share["value"] is None else "no bounds as a share"
     return f"{number(plain['value'])} [{low}, {high}] ({why})"
 
 

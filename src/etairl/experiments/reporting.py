@@ -13,14 +13,12 @@ from etairl.experiments.jobs import Job
 from etairl.experiments.rules import foretold
 from etairl.experiments.settings import read_config
 from etairl.experiments.study import Study, check_seeds
-from etairl.experiments.summary import copy_levels, tv_from_gail
+from etairl.experiments.summary import FEWEST_CYCLES, copy_levels, tv_from_gail
 from etairl.experiments.tables import check_any, write_tables
 from etairl.runs import RunDirectory, versions
 from etairl.types import InputError
 
 _SMALL_KAPPA = 0.75
-_FEWEST_CYCLES = 20
-"""of a run that says something about a claim"""
 
 
 def as_study(paths: Sequence[Path], output: Path | None) -> Study:
@@ -94,7 +92,7 @@ def report_data(study: Study) -> dict[str, Any]:
     jobs = [job for job in study.jobs if job.name in digests]
     states = [study.progress(job) for job in study.jobs]
     # Few cycles learn nothing, and say nothing about anybody's claims.
-    telling = [row for row in rows if row["cycles"] >= _FEWEST_CYCLES]
+    telling = [row for row in rows if row["cycles"] >= FEWEST_CYCLES]
     return {
         "name": study.name,
         "scale": study.scale,

@@ -29,6 +29,8 @@ from etairl.tasks import make_task
 Row = dict[str, Any]
 METRICS = ("mmd2_rho", "mmd2_mu", "cost", "mmd2_rho_raw", "mmd2_mu_raw")
 """smaller is better; cost is normalised: 0 the expert, 1 a random policy"""
+FEWEST_CYCLES = 20
+"""of a run that has learned enough to say something"""
 _RANDOM_EPISODES = 50
 _COST_FLOOR = 0.05
 """a cost so near to the expert's 0 is the expert's"""

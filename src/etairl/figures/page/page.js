@@ -98,10 +98,10 @@
   }
 
   function trends() {
-    const shares = (t) => given(t.relative.value) ? percent(t.relative.value) + interval(t.relative, percent) + (given(t.relative.low) ? "" : ` (${t.relative.note})`) : "κ=0 is at its floor";
+    const shares = (t) => given(t.relative.value) ? percent(t.relative.value) + interval(t.relative, percent) + (given(t.relative.low) ? "" : ` (${t.relative.note})`) : "it begins at the floor";
     byId("trends").hidden = !data.trends.length;
-    fill(byId("trend-table"), ["environment", "arm", "metric", "runs", "change, as a share", "p", "power for 25 %", "change", "κ=0", "farthest"],
-      data.trends.map((t) => [t.env, t.arm, NAMES[t.metric], t.runs, shares(t), number(t.p, 1), given(t.power) ? share(t.power) : "", spread(t.change), spread(t.start), `${label(t.to)}: ${spread(t.end)}`]), 3);
+    fill(byId("trend-table"), ["environment", "arm", "metric", "runs", "change, as a share", "p", "power for 25 %", "change", "line at κ=0", "at the farthest"],
+      data.trends.map((t) => [t.env, t.arm, NAMES[t.metric], t.runs, shares(t), number(t.p, 1), given(t.power) ? share(t.power) : "", spread(t.change), number(t.start, 2), `${label(t.to)}: ${number(t.end, 2)}`]), 3);
   }
 
   function options(select, values) { select.replaceChildren(...values.map((v) => make("option", { value: v }, v))); }
