@@ -26,6 +26,14 @@ class Settings:
     rate: float = 0.1
 
 
+@pytest.fixture
+def directory(tmp_path) -> RunDirectory:
+    """A run that has just begun."""
+    begun = RunDirectory(tmp_path / "run")
+    begun.open(Settings())
+    return begun
+
+
 def checkpoint(directory, number, trees, values, replay):
     save_replay(directory, replay)
     kept = {**values, "replay_added": replay.added}
@@ -59,9 +67,7 @@ def more(rng, replay, steps):
 
 
 @pytest.mark.parametrize("parts", [(5,), (5, 7), (5, 30, 4), (19, 1, 25, 0, 3)])
-def test_a_replay_comes_back_from_its_segments(tmp_path, rng, parts):
-    directory = RunDirectory(tmp_path / "run")
-    directory.open(Settings())
+def test_a_replay_comes_back_from_its_segments(directory, tmp_path, rng, parts):
     replay = filled(rng, 0)
     for number, steps in enumerate(parts, start=1):
         more(rng, replay, steps)
@@ -76,9 +82,7 @@ def test_a_replay_comes_back_from_its_segments(tmp_path, rng, parts):
         assert np.array_equal(a, b)
 
 
-def test_two_checkpoints_are_kept_and_old_segments_go(tmp_path, rng):
-    directory = RunDirectory(tmp_path / "run")
-    directory.open(Settings())
+def test_two_checkpoints_are_kept_and_old_segments_go(directory, tmp_path, rng):
     replay = filled(rng, 0)
     for number in range(1, 9):
         more(rng, replay, 10)
@@ -91,10 +95,8 @@ def test_two_checkpoints_are_kept_and_old_segments_go(tmp_path, rng):
 
 
 @pytest.mark.parametrize("hurt", ["values.json", "net.safetensors"])
-def test_after_a_damaged_checkpoint_the_one_before_is_whole(tmp_path, rng, hurt):
+def test_after_a_damaged_checkpoint_the_one_before_is_whole(directory, tmp_path, rng, hurt):
     """Also what it needs of a memory that has been overwritten since."""
-    directory = RunDirectory(tmp_path / "run")
-    directory.open(Settings())
     replay = filled(rng, 0)
     net = {"net": {"w": jnp.ones(3)}}
     expected = ()
@@ -120,9 +122,7 @@ def test_after_a_damaged_checkpoint_the_one_before_is_whole(tmp_path, rng, hurt)
         resume(tmp_path / "run", net, Replay(60, 3, 2, 1))
 
 
-def test_a_checkpoint_of_another_size_is_not_damaged(tmp_path, rng):
-    directory = RunDirectory(tmp_path / "run")
-    directory.open(Settings())
+def test_a_checkpoint_of_another_size_is_not_damaged(directory, tmp_path, rng):
     replay = filled(rng, 4)
     for number in (1, 2):
         checkpoint(directory, number, {"net": {"w": jnp.ones(3)}}, {}, replay)
@@ -132,9 +132,7 @@ def test_a_checkpoint_of_another_size_is_not_damaged(tmp_path, rng):
 
 
 @pytest.mark.parametrize("lost", [0, 1, 2, 3])
-def test_a_memory_with_a_hole_is_refused(tmp_path, rng, lost):
-    directory = RunDirectory(tmp_path / "run")
-    directory.open(Settings())
+def test_a_memory_with_a_hole_is_refused(directory, tmp_path, rng, lost):
     replay = filled(rng, 0)
     for number in range(1, 5):
         more(rng, replay, 3)
@@ -146,10 +144,8 @@ def test_a_memory_with_a_hole_is_refused(tmp_path, rng, lost):
 
 
 @pytest.mark.parametrize("full", [False, True], ids=["whole", "overwritten"])
-def test_checkpoints_that_do_not_say_where_their_memory_begins(tmp_path, rng, full):
+def test_checkpoints_that_do_not_say_where_their_memory_begins(directory, tmp_path, rng, full):
     """Written by an older version: all that there was is needed, and there if nothing was lost."""
-    directory = RunDirectory(tmp_path / "run")
-    directory.open(Settings())
     replay = filled(rng, 0)
     for number in range(1, 9):
         more(rng, replay, 10 if full else 2)
@@ -167,10 +163,8 @@ def test_checkpoints_that_do_not_say_where_their_memory_begins(tmp_path, rng, fu
         assert again.added == 16
 
 
-def test_the_same_checkpoint_twice_is_one(tmp_path, rng):
+def test_the_same_checkpoint_twice_is_one(directory, tmp_path, rng):
     """An interrupt may come between writing a checkpoint and going on."""
-    directory = RunDirectory(tmp_path / "run")
-    directory.open(Settings())
     replay = filled(rng, 4)
     for _ in range(2):
         checkpoint(directory, 1, {"net": {"w": jnp.ones(3)}}, {"steps": 12}, replay)
@@ -178,9 +172,7 @@ def test_the_same_checkpoint_twice_is_one(tmp_path, rng):
     assert values["steps"] == 12
 
 
-def test_what_was_written_after_the_checkpoint_is_dropped(tmp_path, rng):
-    directory = RunDirectory(tmp_path / "run")
-    directory.open(Settings())
+def test_what_was_written_after_the_checkpoint_is_dropped(directory, tmp_path, rng):
     replay = filled(rng, 4)
     directory.log({"cycle": 1, "return": 1.0})
     checkpoint(directory, 1, {}, {}, replay)
@@ -197,10 +189,8 @@ def test_what_was_written_after_the_checkpoint_is_dropped(tmp_path, rng):
     assert len(list((tmp_path / "run/replay").iterdir())) == 1
 
 
-def test_a_kill_before_the_checkpoint_loses_nothing_of_a_full_memory(tmp_path, rng):
+def test_a_kill_before_the_checkpoint_loses_nothing_of_a_full_memory(directory, tmp_path, rng):
     """What the new rows overwrite still belongs to the checkpoint before."""
-    directory = RunDirectory(tmp_path / "run")
-    directory.open(Settings())
     replay = filled(rng, 0)
     for number in range(1, 9):
         more(rng, replay, 5)
