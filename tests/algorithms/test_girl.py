@@ -62,8 +62,15 @@ def test_one_seed_one_result():
     assert fingerprint(play("poisson:3", seed=1)[1]) != fingerprint(play("poisson:3")[1])
 
 
-@pytest.mark.parametrize("inputs", ["state_action", "state", "state_next_state"])
-@pytest.mark.parametrize("mode", ["terminating", "fixed", "absorbing"])
+@pytest.mark.parametrize(
+    ("inputs", "mode"),
+    [
+        ("state_action", "terminating"),
+        ("state", "fixed"),
+        ("state", "absorbing"),
+        ("state_next_state", "absorbing"),
+    ],
+)
 def test_every_input_and_horizon_mode_runs(inputs, mode):
     _, cycles = play("geometric:0.9", mode=mode, inputs=inputs)
     *_, last = cycles

@@ -75,7 +75,7 @@ def test_the_expert_who_stays_with_probability_0_8_is_recovered(allowed, stage):
     assert np.mean(found[-40:]) == pytest.approx(0.8, abs=0.06), np.round(found, 2)
 
 
-@pytest.mark.parametrize("eta", ["dirac:0", "geometric:0.5"])
+@pytest.mark.parametrize("eta", ["dirac:0", pytest.param("geometric:0.5", marks=pytest.mark.slow)])
 def test_airl_recovers_the_state_cost_of_a_chain(eta, stage):
     """Whatever the weighting: at the match the best logit is 0 wherever there is weight.
 
