@@ -79,8 +79,9 @@ def test_intervals_hold_the_truth_in_95_of_100(rng):
 
 
 def test_noise_may_differ_from_setting_to_setting(rng):
-    """Three times as much at the far end: plain least squares would see a trend in 29 of 100."""
-    draws, alarms = 400, 0
+    """Three times as much at the far end: plain least squares sees a trend in 29 of 100."""
+    draws, alarms, plain = 400, 0, 0
+    x = np.tile(SHARES, 3) - np.mean(SHARES)
     for _ in range(draws):
         found = points(rng, noise=0.1, levels=0.0)
         for runs in found.values():
@@ -88,8 +89,15 @@ def test_noise_may_differ_from_setting_to_setting(rng):
         trend = fit_trend(found)
         assert trend is not None
         alarms += trend.p < 0.05
-    # 9 of 100, by 1,500 draws; four standard errors of a share of 400: 0.057.
+        y = np.concatenate(
+            [v - v.mean() for v in (np.array(runs)[:, 1] for runs in found.values())]
+        )
+        slope = x @ y / (x @ x)
+        error = np.sqrt(((y - slope * x) ** 2).sum() / 17 / (x @ x))
+        plain += 2 * stats.t.sf(abs(slope) / error, 17) < 0.05
+    # By 1,500 draws 9 and 29 of 100; four standard errors of shares of 400: 0.057 and 0.091.
     assert alarms / draws < 0.09 + 0.057
+    assert plain / draws == pytest.approx(0.29, abs=0.091)
 
 
 def test_power_is_how_often_it_is_found(rng):
