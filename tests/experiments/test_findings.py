@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from made_up import made_up_study
+from scipy import stats
 
 from etairl.experiments.findings import findings
 from etairl.experiments.jobs import Job
@@ -70,6 +71,8 @@ def rate_value(job: Job) -> float:
     return (0.1 + 0.002 * abs(kappa(job) - 25)) * wobble(job)
 
 
+HALF = "geometric:0.5"
+BOTH = ("replicated", "not replicated")
 BEST = ("default", "λ = 25, the expert's movement cycle, is the best in MMD² of μ")
 
 
@@ -97,6 +100,52 @@ def test_another_rate_that_is_better_is_said():
     assert found[BEST].verdict == "not replicated"
     assert "The smallest mean has λ = 5" in found[BEST].sentence
     assert ("default", BEST[1].replace("μ", "ρ")) in found
+
+
+@pytest.mark.parametrize("best", [25, 5])
+@pytest.mark.parametrize(("level", "verdicts"), [(0.0001, ("undecided", "undecided")), (1.0, BOTH)])
+def test_below_the_floor_nobody_is_the_best(best, level, verdicts):
+    jobs = jobs_of("figure2", 4)
+    rows = [row(j, level * (0.1 + 0.002 * abs(kappa(j) - best)) * wobble(j)) for j in jobs]
+    found = said(rows, jobs)[BEST]
+    assert found.verdict == verdicts[best == 5]
+    assert ("Already at the expert's floor of 0.01: λ = 25; λ = 1;" in found.sentence) == (
+        level < 1
+    )
+
+
+def test_power_beside_several_rivals(rng):
+    """At a fifth of 5 %, as Holm's first of five; by draws of the t-test of one of them."""
+    n, draws = 6, 4000
+    each = [dict(enumerate(rng.normal(1.0, 0.1, n).tolist())) for _ in range(6)]
+    _, rivals = best_of(each[0], {str(k): x for k, x in enumerate(each[1:])})
+    first = np.array([[each[0][s], each[1][s]] for s in range(n)])
+    spread, base = (first[:, 0] - first[:, 1]).std(ddof=1), first[:, 1].mean()
+    drawn = rng.normal(0.25 * base, spread, size=(draws, n))
+    share = (stats.ttest_1samp(drawn, 0.0, axis=1).pvalue < 0.05 / 5).mean()
+    # Four standard errors of a share of 4,000: 0.032 at most.
+    assert rivals[0].power == pytest.approx(share, abs=0.032)
+    assert 0.05 < share < 0.999
+
+
+def test_the_best_megan_is_that_of_the_figure():
+    """The lowest MMD² of μ of all weightings with the same players; on the paper's tasks only."""
+    jobs = jobs_of("figure3", 3) + [j for j in jobs_of("figure1", 3) if j.config.eta == HALF]
+    jobs = list({j.name: j for j in jobs}.values())
+    odd = [replace(j, arm=f"{j.arm},x=1") for j in jobs if j.arm == "gamma_rl=0.9"]
+    rows = [row(j, (0.1 if j.config.eta == HALF else 0.2) * wobble(j)) for j in jobs]
+    rows += [row(j, 0.01) for j in odd]
+    found = [f for f in findings(rows, [*jobs, *odd]) if "with no discount" in f.claim]
+    assert {f.env for f in found} == {CHEETAH}
+    for finding in found:
+        assert "with MEGAN, κ = 0.5, γ = 0.99;" in finding.sentence
+        assert "Of 3 MEGANs" in finding.sentence
+        assert finding.sentence.count("with GAIL") == 3
+        assert "effect −" in finding.sentence
+        assert "power " in finding.sentence
+    pendulum = [replace(j, config=replace(j.config, env="Pendulum-v1")) for j in jobs]
+    again = findings([r | {"env": "Pendulum-v1"} for r in rows[: len(jobs)]], pendulum)
+    assert again == []
 
 
 def test_equal_rates_are_seldom_told_apart(rng):
@@ -282,7 +331,8 @@ def test_gail_at_its_floor_cannot_be_beaten():
     claim = "with no discount does GAIL match as well as the best MEGAN in MMD² of μ"
     found = said(rows, jobs)["default", claim]
     assert found.verdict == "undecided"
-    assert "Already at the expert's floor: GAIL, γ = 0.99 (floor 0.01)" in found.sentence
+    names = "MEGAN, κ = 0.99, γ = 0.99; GAIL, γ = 0.99."
+    assert f"Already at the expert's floor of 0.01: {names}" in found.sentence
 
 
 def test_rows_of_many_tasks_have_what_was_solved(tmp_path):

@@ -19,7 +19,6 @@ from etairl.experiments.rules import (
     decide,
     decide_similar,
     in_words,
-    number,
     rivals_in_words,
 )
 from etairl.experiments.studies import LAMBDAS
@@ -52,7 +51,7 @@ def findings(rows: Sequence[Row], jobs: Sequence[Job]) -> list[Finding]:
                 by_cell.get(env, "default", "geometric:0.7"),
                 by_cell.get(env, "idle", "geometric:0.7"),
             )
-        else:
+        elif env in CYCLES:
             found += _discounts(env, by_cell)
     return found
 
@@ -70,12 +69,13 @@ class _Cells:
     def get(self, env: str, arm: str, eta: str) -> dict[int, Row]:
         return self._found.get((env, arm, eta), {})
 
+    def weightings(self, env: str, arm: str) -> dict[str, dict[int, Row]]:
+        return {cell[2]: x for cell, x in self._found.items() if cell[:2] == (env, arm)}
+
     def poisson(self, env: str, arm: str) -> dict[float, dict[int, Row]]:
-        return {
-            float(cell[2].partition(":")[2]): seeds
-            for cell, seeds in self._found.items()
-            if cell[:2] == (env, arm) and cell[2].startswith("poisson:")
-        }
+        found = self.weightings(env, arm).items()
+        rates = {eta.removeprefix("poisson:"): x for eta, x in found if eta.startswith("poisson:")}
+        return {float(rate): seeds for rate, seeds in rates.items()}
 
 
 def _pair(
@@ -139,54 +139,63 @@ def _best_rate(env: str, arm: str, poisson: dict[float, dict[int, Row]], metric:
         said = f"No finished run has λ = {', '.join(missing)}: all six are compared."
         return Finding(claim, env, arm, "undecided", said)
     others = {f"λ = {rate:g}": values[rate] for rate in LAMBDAS if rate != wanted}
-    verdict, rivals = best_of(values[wanted], others)
+    floor = floor_of(poisson[wanted], metric)
+    verdict, rivals = best_of(values[wanted], others, floor)
     if not rivals:
         return Finding(claim, env, arm, verdict, "No seed is finished for all six λ.")
     means = {r.name: r.paired.other for r in rivals} | {f"λ = {wanted}": rivals[0].paired.ours}
     lowest = min(means, key=lambda name: means[name])
-    said = f"{symbol}: {rivals_in_words(f'λ = {wanted}', rivals)}. The smallest mean has {lowest}."
+    words = rivals_in_words(f"λ = {wanted}", rivals, floor)
+    said = f"{symbol}: {words} The smallest mean has {lowest}."
     return Finding(claim, env, arm, verdict, said)
 
 
 def _discounts(env: str, found: _Cells) -> list[Finding]:
     """GAIL with several discounts beside the best MEGAN, which is chosen by the same runs."""
-    arms = [
-        found.get(env, arm, "dirac:0")
-        for e, arm in found.arms()
-        if e == env and (arm == "default" or arm.startswith("gamma_rl="))
-    ]
-    gail = {f"GAIL, γ = {next(iter(x.values()))['gamma_rl']:g}": x for x in arms if x}
-    megan = {
-        name: found.get(env, "default", eta)
-        for name, eta in (("κ = 0.99", "geometric:0.99"), ("κ = 1", "uniform"))
-    }
-    megan = {name: seeds for name, seeds in megan.items() if seeds}
+    gail, megan = {}, {}
+    for e, arm in found.arms():
+        if e == env and _same_players(arm):
+            for eta, seeds in found.weightings(env, arm).items():
+                gamma = f"γ = {next(iter(seeds.values()))['gamma_rl']:g}"
+                if eta == "dirac:0":
+                    gail.setdefault(f"GAIL, {gamma}", seeds)
+                elif values_of(seeds, "mmd2_mu"):
+                    megan.setdefault(f"MEGAN, {_called(eta)}, {gamma}", seeds)
     if len(gail) < 2 or not megan:
         return []
-    return [f for metric in _DISTANCES for f in _discounts_by(metric, env, gail, megan)]
+    means = {name: np.mean([*values_of(x, "mmd2_mu").values()]) for name, x in megan.items()}
+    best = min(means, key=lambda name: float(means[name]))
+    found_by = [_discounts_by(metric, env, gail, best, megan) for metric in _DISTANCES]
+    return [finding for finding in found_by if finding is not None]
 
 
 def _discounts_by(
-    metric: str, env: str, gail: dict[str, dict[int, Row]], megan: dict[str, dict[int, Row]]
-) -> list[Finding]:
-    values = {name: values_of(seeds, metric) for name, seeds in megan.items()}
+    metric: str,
+    env: str,
+    gail: dict[str, dict[int, Row]],
+    best: str,
+    megan: dict[str, dict[int, Row]],
+) -> Finding | None:
     others = {name: values_of(seeds, metric) for name, seeds in gail.items()}
-    common = set.intersection(*(set(x) for x in (values | others).values()))
-    if not common:
-        return []
-    means = {name: np.mean([x[seed] for seed in common]) for name, x in values.items()}
-    best = min(means, key=lambda name: float(means[name]))
-    verdict, rivals = best_of(values[best], others)
-    said = f"{SYMBOLS[metric]}: {rivals_in_words(f'MEGAN, {best}', rivals)}."
+    floor = floor_of(megan[best], metric)
+    verdict, rivals = best_of(values_of(megan[best], metric), others, floor)
+    if not rivals:
+        return None
+    said = f"{SYMBOLS[metric]}: {rivals_in_words(best, rivals, floor)}"
     if len(megan) > 1:
-        said += f" The best of {len(megan)} MEGANs was picked on the same runs, which favours it."
-    settled = [
-        f"{r.name} (floor {number(floor_of(gail[r.name], metric))})"
-        for r in rivals
-        if r.paired.other <= floor_of(gail[r.name], metric)
-    ]
-    if settled:
-        verdict = "undecided" if verdict == "replicated" else verdict
-        said += f" Already at the expert's floor: {', '.join(settled)}."
+        said += (
+            f" Of {len(megan)} MEGANs the one with the smallest MMD² of μ was picked, on the same "
+            "runs, which favours it."
+        )
     claim = f"with no discount does GAIL match as well as the best MEGAN in {SYMBOLS[metric]}"
-    return [Finding(claim, env, "default", verdict, said)]
+    return Finding(claim, env, "default", verdict, said)
+
+
+def _same_players(arm: str) -> bool:
+    return arm == "default" or (arm.startswith("gamma_rl=") and "," not in arm)
+
+
+def _called(eta: str) -> str:
+    family, _, rest = eta.partition(":")
+    named = {"uniform": "κ = 1", "geometric": f"κ = {rest}", "poisson": f"λ = {rest}"}
+    return named.get(family, eta)

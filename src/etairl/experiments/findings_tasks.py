@@ -93,9 +93,7 @@ def _better(
     others = {name: values_of(seeds, metric) for name, seeds in plain.items()}
     verdict, rivals = best_of(values_of(idle, metric), others)
     symbol = SYMBOLS[metric].capitalize()
-    said = (
-        f"{symbol}: {rivals_in_words(_WITH, rivals)}." if rivals else f"{symbol}: no common seed."
-    )
+    said = f"{symbol}: {rivals_in_words(_WITH, rivals)}" if rivals else f"{symbol}: no common seed."
     return Finding(claim, env, "idle", verdict, said)
 
 

@@ -4,15 +4,17 @@ A claimed fall is *replicated* where the whole interval lies on the claimed side
 the value reaches the claimed size; *not replicated* where the whole interval falls short of that
 size. That one setting is the best is *replicated* where it is better than each of the others, *not
 replicated* where one of them is better, both by paired t-tests with Holm's correction. Anything
-else is *undecided*; so is what has less than two seeds, and a share of a base that is already at
-the expert's floor.
+else is *undecided*; so is what has less than two seeds, a share of a base that is already at the
+expert's floor, and a better one among settings of which the worse is there already.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from etairl.evaluation.significance import holm
+import numpy as np
+
+from etairl.evaluation.significance import holm, power_of
 from etairl.evaluation.statistics import AT_FLOOR, Change, Interval, Paired, compare
 
 Verdict = Literal["replicated", "not replicated", "undecided"]
@@ -25,6 +27,7 @@ SYMBOLS = {
 }
 SIMILAR = 0.25
 _ALPHA = 0.05
+_NO_FLOOR = float("-inf")
 
 
 @dataclass(frozen=True)
@@ -65,25 +68,46 @@ class Rival:
     paired: Paired
     p: float | None
     """of the paired t-test, after Holm; None with less than two common seeds"""
+    power: float | None
+    """probability that so many seeds show a change of 25 %, at the level of Holm's first step"""
 
 
 def best_of(
-    ours: Mapping[int, float], others: Mapping[str, Mapping[int, float]]
+    ours: Mapping[int, float],
+    others: Mapping[str, Mapping[int, float]],
+    floor: float = _NO_FLOOR,
 ) -> tuple[Verdict, list[Rival]]:
-    """Is a setting better than each of the others, by the seeds that all of them have?"""
+    """Is a setting better than each of the others, by the seeds that all of them have?
+
+    Below the expert's own level, `floor`, nobody is the worse.
+    """
     common = set(ours).intersection(*others.values())
     mine = {seed: ours[seed] for seed in common}
     pairs = {name: compare(mine, {s: x[s] for s in common}) for name, x in others.items()}
     known = {name: paired for name, paired in pairs.items() if paired is not None}
     if len(common) < 2:
-        return "undecided", [Rival(name, paired, None) for name, paired in known.items()]
+        return "undecided", [Rival(name, paired, None, None) for name, paired in known.items()]
     # Differences that do not vary have no test, and count as none.
     raised = holm([1.0 if paired.p_t is None else paired.p_t for paired in known.values()])
-    rivals = [Rival(*pair, p) for pair, p in zip(known.items(), raised, strict=True)]
-    sure = [r.paired.difference.value for r in rivals if r.p is not None and r.p < _ALPHA]
-    if any(difference > 0.0 for difference in sure):
+    rivals = [
+        Rival(name, paired, p, _power(mine, others[name], len(known), max(0.0, floor)))
+        for (name, paired), p in zip(known.items(), raised, strict=True)
+    ]
+    sure = [r.paired for r in rivals if r.p is not None and r.p < _ALPHA]
+    if any(pair.difference.value > 0.0 and pair.ours > floor for pair in sure):
         return "not replicated", rivals
-    return "replicated" if len(sure) == len(rivals) else "undecided", rivals
+    beaten = [pair for pair in sure if pair.difference.value < 0.0 and pair.other > floor]
+    return "replicated" if len(beaten) == len(rivals) else "undecided", rivals
+
+
+def _power(
+    ours: Mapping[int, float], other: Mapping[int, float], tests: int, floor: float
+) -> float | None:
+    pairs = np.array([[ours[seed], other[seed]] for seed in ours])
+    base, spread = float(pairs[:, 1].mean()), float(np.std(pairs[:, 0] - pairs[:, 1], ddof=1))
+    if base <= floor or spread == 0.0:
+        return None
+    return power_of(len(pairs), SIMILAR * base / spread, _ALPHA / tests)
 
 
 def percent(x: float, digits: int = 0) -> str:
@@ -124,8 +148,7 @@ def in_words(paired: Paired, ours: str, other: str) -> str:
             text += f" ({change.note})"
     text += f", {seeds_in_words(paired.seeds)}"
     if paired.p_t is not None and paired.effect is not None:
-        effect = f"{paired.effect:+.2f}".replace("-", "−")
-        text += f", paired t-test p = {paired.p_t:.2g}, effect size {effect}"
+        text += f", paired t-test p = {paired.p_t:.2g}, effect size {_signed(paired.effect)}"
     text += f", better in {100 * paired.improvement:.0f} % of pairs of runs"
     if paired.improvement_bounds is not None:
         low, high = paired.improvement_bounds
@@ -145,17 +168,34 @@ def _bounds(interval: Interval) -> str:
     return f" [{number(interval.low)}, {number(interval.high)}]"
 
 
-def rivals_in_words(ours: str, rivals: list[Rival]) -> str:
-    """The value of a setting, and those of all others with their p-values."""
-    parts = [
-        f"{number(r.paired.other)} with {r.name}{'' if r.p is None else f' (p = {r.p:.2g})'}"
-        for r in rivals
-    ]
-    seeds = seeds_in_words(rivals[0].paired.seeds)
-    return (
-        f"{number(rivals[0].paired.ours)} with {ours}; {', '.join(parts)}. {seeds} in common; "
-        "paired t-tests, p after Holm"
+def _signed(effect: float) -> str:
+    return f"{effect:+.2f}".replace("-", "−")
+
+
+def rivals_in_words(ours: str, rivals: list[Rival], floor: float = _NO_FLOOR) -> str:
+    """The value of a setting, and those of all others with their differences and tests."""
+    mine = rivals[0].paired
+    parts = [f"{number(r.paired.other)} with {r.name}{_test_in_words(r)}" for r in rivals]
+    means = {ours: mine.ours} | {r.name: r.paired.other for r in rivals}
+    settled = [name for name, mean in means.items() if mean <= floor]
+    text = (
+        f"{number(mine.ours)} with {ours}; {', '.join(parts)}. {seeds_in_words(mine.seeds)} in "
+        "common; in brackets the difference, its effect size, p of the paired t-test after Holm, "
+        f"and the probability that so many seeds show a change of {100 * SIMILAR:.0f} % at Holm's "
+        f"level of {100 * _ALPHA / len(rivals):.1f} %."
     )
+    if settled:
+        text += f" Already at the expert's floor of {number(floor)}: {'; '.join(settled)}."
+    return text
+
+
+def _test_in_words(rival: Rival) -> str:
+    difference, effect = rival.paired.difference, rival.paired.effect
+    words = [f"{number(difference.value)}{_bounds(difference)}"]
+    words += [] if effect is None else [f"effect {_signed(effect)}"]
+    words += [] if rival.p is None else [f"p = {rival.p:.2g}"]
+    words += [] if rival.power is None else [f"power {100 * rival.power:.0f} %"]
+    return f" ({', '.join(words)})"
 
 
 def foretold(changes: Mapping[str, Any], share: float | None) -> dict[str, Any]:
@@ -180,7 +220,8 @@ def foretold(changes: Mapping[str, Any], share: float | None) -> dict[str, Any]:
     whole = "disagrees" if "disagrees" in found else "cannot tell"
     if found == {"agrees"}:
         whole = "agrees"
-    note = f"{percent(share, 1).lstrip('+')} other frames at most. " + "; ".join(said) + "."
+    frames = f"{percent(share, 1).lstrip('+')} other frames"
+    note = f"{frames} in episodes as long as those of the last cycles. {'; '.join(said)}."
     return {"verdict": whole, "verdicts": verdicts, "note": note}
 
 
