@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
@@ -55,6 +55,21 @@ def locked(path: Path, patience: float) -> Iterator[None]:
                     ) from None
                 time.sleep(0.05)
         yield
+
+
+def first_free(files: Sequence[Path]) -> tuple[int, TextIOWrapper] | None:
+    """Lock the first of these files that nobody holds: its place, and what keeps the lock."""
+    if fcntl is None:
+        return None
+    for place, file in enumerate(files):
+        stream = file.open("a")
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            stream.close()
+        else:
+            return place, stream
+    return None
 
 
 def _locked(file: Path) -> TextIOWrapper:

@@ -18,10 +18,11 @@ from etairl.cli import study as study_command
 from etairl.cli.app import main
 from etairl.cli.console import Meter
 from etairl.demos import load_demos, save_demos
+from etairl.experiments.grid import read_grid
 from etairl.experiments.pool import environment, run_locally
 from etairl.experiments.study import Progress, Study
 from etairl.experiments.worker import FAILED, ONE_THREAD, STOPPED, work
-from etairl.locks import locked
+from etairl.locks import held, locked
 from etairl.types import InputError
 
 TABLES = ("results.csv", "results.json", "statistics.json")
@@ -206,8 +207,50 @@ def test_workers_keep_to_one_core():
     assert "JAX_COMPILATION_CACHE_DIR" in environment()
 
 
+ON_A_CORE = """
+import os, sys
+from etairl.experiments.worker import keep_to_a_core
+os.sched_setaffinity(0, {0, 1})
+mine = keep_to_a_core()
+print(*sorted(os.sched_getaffinity(0)), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two cores")
+def test_workers_of_two_studies_keep_to_different_cores(tmp_path):
+    """The third finds none and keeps to none; the core of one that was killed is free again."""
+    env, kept, started = environment() | {"XDG_CACHE_HOME": str(tmp_path)}, [], []
+
+    def start() -> subprocess.Popen:
+        words = [sys.executable, "-c", ON_A_CORE]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        started.append(subprocess.Popen(words, env=env, text=True, **pipes))
+        kept.append(started[-1].stdout.readline().strip())
+        return started[-1]
+
+    try:
+        first, *_ = start(), start(), start()
+        first.kill()
+        first.wait()
+        start()
+    finally:
+        for process in started:
+            process.communicate()
+    assert kept == ["0", "1", "0 1", "0"]
+
+
+def test_one_command_at_a_time_works_on_a_run(folder, tmp_path):
+    study = Study.open(tmp_path / "s", "tiny", None, read_grid(folder / "tiny.toml"))
+    job = study.jobs[0]
+    with held(study.run_path(job)):  # as `etairl resume` does
+        assert work(study.path, job.name, 60.0) == FAILED
+    assert "is in use by another command" in (study.failure(job) or "")
+
+
 @pytest.mark.slow
-def test_a_worker_has_a_core_of_its_own(unbroken, tmp_path):
+def test_a_worker_has_a_core_of_its_own(unbroken, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     study = Study.open(tmp_path / "s", "tiny", None, Study(unbroken).jobs)
     ends = run_locally(study, study.jobs, 1, 1000.0)
     try:

@@ -1,17 +1,22 @@
 """Runs of a study side by side on this machine: a process each, single-threaded."""
 
 import os
-import platform
 import subprocess
 import sys
 import time
 from collections.abc import Generator, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from etairl.experiments.jobs import Job
 from etairl.experiments.study import Study
-from etairl.experiments.worker import FAILED, ONE_THREAD, STOPPED
+from etairl.experiments.worker import (
+    ALONE,
+    FAILED,
+    ONE_THREAD,
+    STOPPED,
+    allowed_cores,
+    cache,
+)
 from etairl.types import InputError
 
 _TRIES = 3
@@ -29,25 +34,16 @@ class Ended(NamedTuple):
 class _Process(NamedTuple):
     job: Job
     process: subprocess.Popen[bytes]
-    core: int | None
 
 
 def cores() -> int:
     """How many this process may use."""
-    return len(_named_cores()) or os.cpu_count() or 1
-
-
-def _named_cores() -> list[int]:
-    """Cores that a process can be kept to; none where the system knows no such thing."""
-    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    return len(allowed_cores()) or os.cpu_count() or 1
 
 
 def environment() -> dict[str, str]:
     """Of a process of a run: one thread, and what was compiled before is found again."""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    # By machine: what one processor compiled may be beyond another that shares the home folder.
-    cache = {"JAX_COMPILATION_CACHE_DIR": str(home / "etairl" / f"jax-{platform.node()}")}
-    return cache | os.environ | ONE_THREAD
+    return {"JAX_COMPILATION_CACHE_DIR": str(cache("jax"))} | os.environ | ONE_THREAD
 
 
 def run_locally(
@@ -55,30 +51,28 @@ def run_locally(
 ) -> Generator[Ended | None, None, None]:
     """Make the runs, `workers` at a time; yields whenever one has ended, and None in between.
 
-    Each has a core of its own where there are enough: the threads of a run take turns, and waking
-    one on another core costs a third of the time. A process that was killed is started again, twice
-    at most, and goes on from its checkpoint. When the generator is closed, the runs at hand stop
-    after their cycle, with a checkpoint.
+    Each has a core of its own where there are enough, also beside other studies: the threads of a
+    run take turns, and waking one on another core costs a third of the time. A process that was
+    killed is started again, twice at most, and goes on from its checkpoint. When the generator is
+    closed, the runs at hand stop after their cycle, with a checkpoint.
     """
     if workers < 1:
         raise InputError(f"at least one worker is needed, got {workers}")
     waiting, tries = list(jobs), dict.fromkeys((job.name for job in jobs), 0)
     active: list[_Process] = []
-    free = _named_cores() if workers <= cores() else []
+    alone = workers <= cores()
     try:
         while waiting or active:
             while waiting and len(active) < workers:
                 job = waiting.pop(0)
                 tries[job.name] += 1
-                core = free.pop(0) if free else None
-                active.append(_Process(job, _start(study, job, checkpoint_seconds, core), core))
+                active.append(_Process(job, _start(study, job, checkpoint_seconds, alone)))
             for entry in list(active):
                 code = entry.process.poll()
                 if code is None:
                     continue
                 active.remove(entry)
                 _close(entry)
-                free += [] if entry.core is None else [entry.core]
                 if code < 0 and tries[entry.job.name] < _TRIES:
                     waiting.insert(0, entry.job)
                     continue
@@ -94,12 +88,12 @@ def run_locally(
 
 
 def _start(
-    study: Study, job: Job, checkpoint_seconds: float, core: int | None
+    study: Study, job: Job, checkpoint_seconds: float, alone: bool
 ) -> subprocess.Popen[bytes]:
     log = study.path / "logs" / f"{job.name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     words = ["-m", "etairl.experiments.worker", str(study.path), job.name, str(checkpoint_seconds)]
-    words += [] if core is None else [str(core)]
+    words += [ALONE] if alone else []
     with log.open("ab") as stream:
         # A session of its own: Ctrl-C comes to us, and we ask it to stop in good order.
         return subprocess.Popen(

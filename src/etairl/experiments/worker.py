@@ -1,20 +1,24 @@
 """One run of a study in a process of its own: `python -m etairl.experiments.worker`.
 
-Its words: the study, the name of the run, seconds between checkpoints, and, where it is to keep to
-one, the number of a core. It stops after the cycle at hand, with a checkpoint, when its standard
-input is closed: whoever started it has asked for that, or is gone.
+Its words: the study, the name of the run, seconds between checkpoints, and `alone` where it is to
+keep to a core that no other run has. It stops after the cycle at hand, with a checkpoint, when its
+standard input is closed: whoever started it has asked for that, or is gone.
 """
 
 import os
+import platform
 import sys
 import threading
 import traceback
 from collections.abc import Callable
+from io import TextIOWrapper
 from pathlib import Path
 
+from etairl.locks import first_free, held
 from etairl.types import InputError
 
 FINISHED, FAILED, STOPPED = 0, 1, 130
+ALONE = "alone"
 ONE_THREAD = {
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
     "OMP_NUM_THREADS": "1",
@@ -44,7 +48,7 @@ def work(
     job = study.job(name)
     directory = RunDirectory(study.run_path(job))
     try:
-        with study.claimed(job):
+        with study.claimed(job), held(directory.path):
             if directory.finished:
                 return FINISHED
             study.forget_failure(job)
@@ -65,11 +69,38 @@ def work(
         return FAILED
 
 
+def cache(kind: str) -> Path:
+    """Where this user keeps something from run to run.
+
+    By machine: what one processor compiled may be beyond another that shares the home folder.
+    """
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return home / "etairl" / f"{kind}-{platform.node()}"
+
+
+def allowed_cores() -> list[int]:
+    """Cores that this process can be kept to; none where the system knows no such thing."""
+    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+
+
+def keep_to_a_core() -> TextIOWrapper | None:
+    """Take a core that no other run of this user keeps to; it is had until the file is closed."""
+    cores, folder = allowed_cores(), cache("cores")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        found = first_free([folder / str(core) for core in cores])
+    except OSError:  # no place to write: any core will do
+        return None
+    if found is None:
+        return None
+    os.sched_setaffinity(0, {cores[found[0]]})
+    return found[1]
+
+
 def main(arguments: list[str]) -> int:
     """The process."""
-    folder, name, seconds, *core = arguments
-    if core:
-        os.sched_setaffinity(0, {int(core[0])})  # before any thread begins
+    folder, name, seconds, *alone = arguments
+    mine = keep_to_a_core() if alone == [ALONE] else None  # before any thread begins
     asked = threading.Event()
 
     def listen() -> None:
@@ -79,7 +110,10 @@ def main(arguments: list[str]) -> int:
         asked.set()
 
     threading.Thread(target=listen, daemon=True).start()
-    return work(Path(folder), name, float(seconds), asked.is_set)
+    code = work(Path(folder), name, float(seconds), asked.is_set)
+    if mine is not None:
+        mine.close()
+    return code
 
 
 if __name__ == "__main__":
