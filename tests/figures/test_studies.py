@@ -171,7 +171,7 @@ def test_the_expert_itself_and_zero():
     for figure in (weighting_figure(whole, "default", "t"), families_figure(whole, "default", "t")):
         assert figure is not None
         axes = figure.axes[0]
-        floors = [x for x in axes.get_lines() if "expert against itself" in str(x.get_label())]
+        floors = [x for x in axes.get_lines() if "expert's floor" in str(x.get_label())]
         assert sorted(x.get_ydata()[0] for x in floors) == pytest.approx([0.009, 0.011])
         assert all(x.get_linestyle() == "--" and x.get_linewidth() < 1 for x in floors)
         assert axes.get_ylim()[0] == 0.0
@@ -240,3 +240,20 @@ def test_the_title_says_what_the_bars_are(mean_by, seeds, words, tmp_path):
     said = re.findall(r"<!-- (.*?) -->", files[1].read_text(), re.DOTALL)
     title = f"mine, arm default: {words}"
     assert title in " ".join(" ".join(said).split())
+
+
+def test_long_arms_have_short_names_and_labels(tmp_path):
+    """Two that begin alike have files of their own."""
+    arms = ["default", *(f"{'gradient_penalty=10,' * 20}end={n}" for n in (1, 2))]
+    cells = [("Hopper-v5", a, e, 0.2) for a in arms for e in ("geometric:0", "geometric:1")]
+    found = results([(e, a.replace("=", "~"), eta, v) for e, a, eta, v in cells])
+    data = {"name": "mine", "scale": None, "settings": found.settings, "rows": found.rows}
+    files = _draw(data, tmp_path)
+    assert len(set(files)) == 2 * (len(arms) + 1)
+    assert all(file.is_file() and len(file.name.encode()) <= 110 for file in files)
+    figure = drawn(arms_figure(found, "mmd2_mu", "t"))
+    shown = [t.get_text() for t in figure.axes[0].get_yticklabels()]
+    assert shown[:2] == ["default, κ=0", "default, κ=1"]
+    assert shown[2].startswith("gradient_penalty~10,")
+    assert len(set(shown)) == 6
+    assert max(map(len, shown)) < 40

@@ -1,7 +1,7 @@
 """The figures of the paper's studies, in its layout: a column per environment.
 
 Points are means over seeds, bars their intervals, small dots single runs, thin dashed lines the
-expert against itself. Weightings stand in the order of their parameter, each family by itself.
+expert's floor. Weightings stand in the order of their parameter, each family by itself.
 """
 
 from collections.abc import Sequence
@@ -19,8 +19,9 @@ _LABELS = {"mmd2_rho": "MMD² of ρ", "mmd2_mu": "MMD² of μ", "cost": "normali
 _DASHES = {"mmd2_rho": "-", "mmd2_mu": "--"}
 _BLUE, _RED, _GREY = "#1b6ca8", "#b8322a", "0.45"
 _Y = "MMD² to the demonstrations"
-_FLOOR = "expert against itself"
+_FLOOR = "expert's floor"
 _WIDTH, _HEIGHT = 3.1, 3.0
+_LONGEST_ARM = 30
 _MOST_LEVEL = 5  # tick labels that have room beside each other
 
 
@@ -131,6 +132,7 @@ def arms_figure(results: Results, metric: str, title: str) -> Figure:
     known = {env: [e for e in entries[env] if e.get(metric)] for env in envs}
     figure, panels = _columns(envs, title, 1.3 + 0.17 * max(map(len, known.values())), "")
     ink = _INKS[metric]
+    arms = {arm: _short(arm, number) for number, arm in enumerate(results.arms(), start=1)}
     for axes, env in zip(panels, envs, strict=True):
         for row, entry in enumerate(known[env]):
             mean, dots = entry[metric]["mean"], _dots(results, entry, metric)
@@ -141,7 +143,7 @@ def arms_figure(results: Results, metric: str, title: str) -> Figure:
         level = results.floor(env, metric)
         if level is not None:
             axes.axvline(level, color=_GREY, linestyle="--", linewidth=0.8, label=_FLOOR)
-        labels = [f"{e['arm']}, {weighting(e['eta']).label}" for e in known[env]]
+        labels = [f"{arms[e['arm']]}, {weighting(e['eta']).label}" for e in known[env]]
         axes.set_yticks(range(len(labels)), labels, fontsize=7)
         axes.invert_yaxis()
         axes.set_xlabel(_LABELS[metric], fontsize=8)
@@ -149,6 +151,11 @@ def arms_figure(results: Results, metric: str, title: str) -> Figure:
         axes.spines[["top", "right"]].set_visible(False)
     _legend(figure)
     return figure
+
+
+def _short(arm: str, number: int) -> str:
+    """Labels have room for so many letters; the number tells arms apart that begin alike."""
+    return arm if len(arm) <= _LONGEST_ARM else f"{arm[: _LONGEST_ARM - 10]}… (arm {number})"
 
 
 def _columns(
