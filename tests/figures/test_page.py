@@ -2,9 +2,11 @@
 
 import json
 import re
+from itertools import pairwise
 
+import numpy as np
 import pytest
-from browser import browse, needs_chromium
+from browser import browse, needs_chromium, on_a_phone
 
 from etairl.figures.page import study_page
 from etairl.figures.page.extras import with_extras
@@ -105,7 +107,7 @@ def test_a_report_that_does_not_say_how_many_updates(data):
     assert effort == {"cycles": [222, 522], "cost": None, "policy": None}
 
 
-LOOK = """<script>
+LOOK = r"""<script>
 const texts = (at, selector) => [...at.querySelectorAll(selector)].map((x) => x.textContent);
 const table = (id) => texts(document.getElementById(id), "tr").map((_, i) =>
   [...document.getElementById(id).rows[i].cells].map((c) => c.textContent));
@@ -114,11 +116,38 @@ const boxes = [...first.querySelectorAll(".tick")].map((x) => x.getBoundingClien
 const turned = [...first.querySelectorAll(".tick")].filter((x) => x.hasAttribute("transform"));
 const at = document.querySelectorAll("#panels .hit")[1], b = at.getBoundingClientRect();
 at.dispatchEvent(new PointerEvent("pointermove", { clientX: b.left + 2, clientY: b.top + 2 }));
+const tip = document.getElementById("tip"), box = tip.getBoundingClientRect();
+const tipBox = [box.left, box.right, tip.scrollWidth - tip.clientWidth], told = tip.textContent;
+const touch = (node, kind) => node.dispatchEvent(new PointerEvent(kind,
+  { bubbles: true, pointerType: "touch", clientX: b.left + 2, clientY: b.top + 2 }));
+// Shown or not: after a tap, with the finger gone, after a tap elsewhere, after a scroll.
+const taps = [...document.querySelectorAll("#panels .hit"), document.querySelector("#curves .hit")]
+  .slice(-2).map((hit) => {
+    tip.hidden = true;
+    touch(hit, "pointerdown"); const down = !tip.hidden;
+    touch(hit, "pointerup"); touch(hit, "pointerleave"); const gone = !tip.hidden;
+    touch(document.querySelector("h1"), "pointerdown"); const elsewhere = !tip.hidden;
+    touch(hit, "pointerdown"); touch(hit, "pointercancel");
+    return [down, gone, elsewhere, !tip.hidden];
+  });
+const colours = (selector) => [...document.querySelectorAll(selector)].map((x) =>
+  [x.matches("circle") ? getComputedStyle(x).fill : getComputedStyle(x).stroke,
+    getComputedStyle(x.closest("figure")).backgroundColor, getComputedStyle(x).opacity]);
+const key = (x) => [getComputedStyle(x).stroke, x.getAttribute("stroke-dasharray")].join();
 const seen = {
+  innerWidth, taps, tipBox,
+  inks: colours(".curve, .line, .level, figure circle:not(.run)"),
+  keys: [...document.querySelectorAll("#curve-legend line")].map(key),
+  drawn: [...document.querySelectorAll(".curve")].map(key),
+  sentence: document.getElementById("prediction-sentence").textContent,
+  widths: Object.fromEntries([...document.querySelectorAll("table")].map((x) =>
+    [x.id, x.scrollWidth])),
+  broken: [...document.querySelectorAll("td")].filter((x) => /^[\d.,]+ \[/.test(x.textContent)
+    && getComputedStyle(x).whiteSpace !== "nowrap").length,
   turned: turned.length, overlaps: boxes.filter((x, i) => i && x.left < boxes[i - 1].right).length,
   ticks: texts(first, ".tick"), lines: [...first.querySelectorAll(".line")].map((x) =>
     x.getAttribute("d").match(/[ML]/g).length), floors: first.querySelectorAll(".floor").length,
-  runs: first.querySelectorAll(".run").length, tip: document.getElementById("tip").textContent,
+  runs: first.querySelectorAll(".run").length, tip: told,
   discounts: texts(document, "#discounts figcaption"),
   gammas: texts(document.querySelector("#discounts figure"), ".tick"),
   bands: document.querySelectorAll("#discounts .band").length,
@@ -134,14 +163,16 @@ left.id = "seen"; left.textContent = JSON.stringify(seen); document.body.append(
 </script>"""
 
 
-def look(data, tmp_path) -> dict:
+def look(data, tmp_path, *options: str) -> dict:
     page = tmp_path / "page.html"
     page.write_text(study_page(data).replace("</body>", LOOK + "</body>"))
-    elements, console = browse(page, tmp_path, "--dump-dom", "--window-size=390,844")
+    elements, console = browse(on_a_phone(page), tmp_path, "--dump-dom", *options)
     assert console == ""
     inner = re.search(r'<pre id="seen">(.*?)</pre>', elements, re.DOTALL)
     assert inner is not None, elements[-2000:]
-    return json.loads(inner[1].replace("&gt;", ">").replace("&lt;", "<").replace("&amp;", "&"))
+    seen = json.loads(inner[1].replace("&gt;", ">").replace("&lt;", "<").replace("&amp;", "&"))
+    assert seen["innerWidth"] == 390
+    return seen
 
 
 @needs_chromium
@@ -241,3 +272,90 @@ def test_many_weightings_are_turned(data, tmp_path):
         *(f"λ={rate}" for rate in (1, 5, 10, 25, 40, 100)),
     ]
     assert (seen["turned"], seen["lines"]) == (13, [7, 6])
+
+
+FLOOR = {"note": "the base is at or below its floor: there is no share to speak of"}
+UNBOUNDED = {"note": "the base is not clearly above 0: the share has no bounds"}
+
+
+@needs_chromium
+def test_the_prediction_counts_every_small_setting(data, tmp_path):
+    def small(value: float | None, low: float | None, high: float | None, **more) -> dict:
+        relative = {"value": value, "low": low, "high": high, "note": None} | more
+        change = paired(0.2, 0.15) | {"relative": relative}
+        found = {"env": "Hopper-v5", "arm": "default", "eta": "geometric:0.75", "small": True}
+        found |= {"tv": 0.006, "tv_at_length": 0.02, "length": 150, "note": "at the floor. " * 30}
+        return found | {"changes": {"mmd2_mu": change}}
+
+    none = small(None, None, None, **FLOOR)
+    wide = small(-0.25, None, None, **UNBOUNDED)
+    data["predictions"] = 2 * [none]
+    seen = look(data, tmp_path)
+    assert "Of 2 settings with κ up to 0.75, 2 have κ = 0 at its floor." in seen["sentence"]
+    assert "at most 0.6 % other frames in whole episodes" in seen["sentence"]
+    assert "2.0 % in episodes as long as those of the last cycles" in seen["sentence"]
+
+    # A change of 1 to 3 % may be of the 2 % of frames; one of 3 to 9 % is of more.
+    data["predictions"] += [small(0.02, 0.01, 0.03), small(0.06, 0.03, 0.09), wide]
+    data["predictions"].append(none | {"changes": {"mmd2_mu": None}})
+    seen = look(data, tmp_path)
+    said = seen["sentence"]
+    assert "Of 6 settings with κ up to 0.75, 2 have an interval of the change in MMD² of μ" in said
+    assert "(1 of them differs by more than predicted, about 0.1 would by chance)" in said
+    assert "1 has no bounds, 2 have κ = 0 at its floor, 1 has no seed in common with κ" in said
+    assert "The mean of MMD² of μ differs from that of κ = 0 by up to 25.0 %." in said
+    # Notes are wrapped; the page does not scroll sideways.
+    assert seen["widths"]["prediction-table"] < 1600
+    assert seen["wide"] == 0
+
+    data["predictions"] = []
+    assert look(data, tmp_path)["sentence"] == (
+        "The finished runs have no κ up to 0.75 beside κ = 0."
+    )
+
+
+@needs_chromium
+def test_a_phone_has_tips_and_tables_that_fit(data, tmp_path):
+    for entry in data["settings"]:
+        entry["env"] = "A-task-with-a-name-that-has-more-letters-than-others-v5"
+    for row in data["rows"]:
+        row["env"] = data["settings"][0]["env"]
+    for entry in data["settings"]:
+        for metric in ("mmd2_mu", "mmd2_rho", "cost"):
+            if entry["baseline"] is not None:
+                none = {"value": None, "low": None, "high": None} | FLOOR
+                versus = entry[metric]["against_baseline"] | {"relative": none}
+                entry[metric] |= {"against_baseline": versus, "against_default": versus}
+    seen = look(data, tmp_path)
+    left, right, hidden = seen["tipBox"]
+    assert left >= 0
+    assert right <= 390
+    assert hidden <= 0
+    # A tap shows it, and it stays until a tap elsewhere or a scroll.
+    assert seen["taps"] == 2 * [[True, True, False, False]]
+    # Six columns with reasons, each of two lines or three; means with intervals are never broken.
+    assert seen["widths"]["result-table"] < 3000
+    assert seen["broken"] == 0
+    assert seen["wide"] == 0
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of WCAG 2."""
+    parts = np.array([int(x) for x in re.findall(r"\d+", colour)[:3]]) / 255
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+@needs_chromium
+@pytest.mark.parametrize("scheme", ["0", "1"], ids=["dark", "light"])
+def test_curves_stand_out_and_differ_by_more_than_hue(data, tmp_path, scheme):
+    seen = look(data, tmp_path, f"--blink-settings=preferredColorScheme={scheme}")
+    for ink, ground, opacity in seen["inks"]:
+        low, high = sorted((luminance(ink), luminance(ground)))
+        assert opacity == "1"
+        assert (high + 0.05) / (low + 0.05) >= 3, (ink, ground)
+    # Five weightings, in a legend as in the chart, and neighbours with unlike dashes.
+    assert len(seen["keys"]) == len(set(seen["keys"])) == 5
+    assert set(seen["drawn"]) == set(seen["keys"])
+    dashes = [key.rpartition(")")[2] for key in seen["keys"]]
+    assert all(a != b for a, b in pairwise(dashes))

@@ -1,5 +1,5 @@
 "use strict";
-// Charts as SVG: means with intervals, dots for runs, a thin dashed line for the expert against itself.
+// Charts as SVG: means with intervals, dots for runs, a thin dashed line for the expert's floor.
 const charts = (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const NAMES = { mmd2_rho: "MMD² of ρ", mmd2_mu: "MMD² of μ", cost: "normalised cost", normalised_cost: "cost per task, normalised", success: "share of tasks solved", return: "return" };
@@ -16,7 +16,7 @@ const charts = (() => {
   }
   const number = (x, digits = 3) => x === null || x === undefined || Number.isNaN(x) ? "" :
     Math.abs(x) >= 1e5 || (x !== 0 && Math.abs(x) < 1e-3) ? x.toExponential(2) : String(Number(x.toPrecision(digits + 1)));
-  const percent = (x) => x === null || x === undefined ? "" : `${x > 0 ? "+" : x < 0 ? "−" : ""}${Math.abs(100 * x).toFixed(1)} %`;
+  const percent = (x) => x === null || x === undefined ? "" : `${x > 0 ? "+" : x < 0 ? "−" : ""}${Math.abs(100 * x).toFixed(1)}\u00a0%`;
   const interval = (m, of = number) => !m || m.low === null || m.low === undefined ? "" : ` [${of(m.low)}, ${of(m.high)}]`;
   const spread = (m) => number(m.value, 2) + interval(m, (x) => number(x, 2));
   const range = (pair) => !pair ? "" : (pair[0] === pair[1] ? [pair[0]] : pair).map((n) => n.toLocaleString("en")).join(" to ");
@@ -28,12 +28,36 @@ const charts = (() => {
     tip.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - box.width - 4))}px`;
     tip.style.top = `${Math.max(4, Math.min(event.clientY + 14, innerHeight - box.height - 4))}px`;
   }
-  const hideTip = () => { tip.hidden = true; };
+  // A mouse has its tip while it is over, a finger until it taps elsewhere or scrolls.
+  let hideLast = () => {};
+  document.addEventListener("pointerdown", () => hideLast(), true);
+  function watch(hit, text, away = () => {}) {
+    const hide = () => { tip.hidden = true; away(); };
+    for (const kind of ["pointerdown", "pointermove"]) hit.addEventListener(kind, (event) => { hideLast = hide; showTip(event, text(event)); });
+    hit.addEventListener("pointerleave", (event) => { if (event.pointerType !== "touch") hide(); });
+    hit.addEventListener("pointercancel", hide);
+  }
   function hover(svg, box, text) {
     const hit = make("rect", { ...box, fill: "transparent", class: "hit" });
-    hit.addEventListener("pointermove", (event) => showTip(event, text));
-    hit.addEventListener("pointerleave", hideTip);
+    watch(hit, () => text);
     svg.append(hit);
+  }
+
+  // L = 0.2126 R + 0.7152 G + 0.0722 B, of linear parts. Contrast (L₁ + 0.05) / (L₂ + 0.05) with a
+  // card is over 3 at L ≤ 0.26 on the light one, and at L ≥ 0.16 on the dark one.
+  function luminance(hue, lightness) {
+    const part = (n) => {
+      const k = (n + hue / 30) % 12, v = lightness - 0.6 * Math.min(lightness, 1 - lightness) * Math.max(-1, Math.min(k - 3, 9 - k, 1));
+      return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+    };
+    return 0.2126 * part(0) + 0.7152 * part(8) + 0.0722 * part(4);
+  }
+  // The class "ink" has the one or the other as its colour, by the theme.
+  function inks(hue) {
+    let light = 52, dark = 52;
+    while (luminance(hue, light / 100) > 0.26) light -= 1;
+    while (luminance(hue, dark / 100) < 0.16) dark += 1;
+    return `--light: hsl(${hue} 60% ${light}%); --dark: hsl(${hue} 60% ${dark}%)`;
   }
 
   function ticks(low, high, count = 6) {
@@ -89,21 +113,22 @@ const charts = (() => {
     if (floor === null || floor === undefined || floor > high) return;
     f.svg.append(make("line", { class: "cursor floor", x1: f.left, x2: f.right, y1: f.y(floor), y2: f.y(floor) }));
   }
-  function point(f, x, e, metric, ink) {
+  const filled = (hue, name = "") => ({ class: `ink ${name}`, style: inks(hue), fill: "currentColor" });
+  const drawn = (hue, name = "") => ({ class: `ink ${name}`, style: inks(hue), fill: "none", stroke: "currentColor", "stroke-width": 1.6 });
+  function point(f, x, e, metric, hue) {
     const m = e[metric].mean;
-    for (const v of values(e, metric)) f.svg.append(make("circle", { cx: x + 5, cy: f.y(v), r: 1.8, fill: ink, opacity: 0.5, class: "run" }));
-    if (m.low !== null) f.svg.append(make("line", { x1: x, x2: x, y1: f.y(m.low), y2: f.y(m.high), stroke: ink, "stroke-width": 1.6 }));
-    f.svg.append(make("circle", { cx: x, cy: f.y(m.value), r: 3.4, fill: ink }));
+    for (const v of values(e, metric)) f.svg.append(make("circle", { ...filled(hue, "run"), cx: x + 5, cy: f.y(v), r: 1.8, opacity: 0.5 }));
+    if (m.low !== null) f.svg.append(make("line", { ...drawn(hue), x1: x, x2: x, y1: f.y(m.low), y2: f.y(m.high) }));
+    f.svg.append(make("circle", { ...filled(hue), cx: x, cy: f.y(m.value), r: 3.4 }));
   }
-  function joined(f, points, ink) {
+  function joined(f, points, hue) {
     const path = points.map(([x, v], i) => `${i ? "L" : "M"}${x.toFixed(1)} ${f.y(v).toFixed(1)}`).join("");
-    f.svg.append(make("path", { d: path, fill: "none", stroke: ink, "stroke-width": 1.6, class: "line" }));
+    f.svg.append(make("path", { ...drawn(hue, "line"), d: path }));
   }
   function tick(f, x, text, turned) {
     const y = f.bottom + (turned ? 8 : 15);
     f.svg.append(make("text", { class: "tick", x, y, ...(turned ? { "text-anchor": "end", transform: `rotate(-60 ${x} ${y})`, dx: 2, dy: 3 } : { "text-anchor": "middle" }) }, text));
   }
-  const ink = (metric) => `hsl(${HUES[metric]} 60% 48%)`;
   const caption = (env, arm, metric, rest) => make("figcaption", {}, `${env}${arm === "default" ? "" : `, ${arm}`}: ${NAMES[metric]}${rest}`);
 
   // A metric against the weighting: κ, λ and others each with a line of its own, and a gap between.
@@ -116,11 +141,11 @@ const charts = (() => {
     const f = frame(WIDTH, 180 + below, 48, low, high, false, `${NAMES[metric]} on ${env}`, below);
     const x = places.map((p) => f.left + (p + 0.5) * (f.right - f.left) / (at + 1));
     for (const name of new Set(entries.map(family)))
-      joined(f, entries.map((e, i) => [x[i], e[metric].mean.value, family(e)]).filter((p) => p[2] === name), ink(metric));
+      joined(f, entries.map((e, i) => [x[i], e[metric].mean.value, family(e)]).filter((p) => p[2] === name), HUES[metric]);
     const wide = (f.right - f.left) / (at + 1);
     floorLine(f, env, metric, high);
     entries.forEach((e, i) => {
-      point(f, x[i], e, metric, ink(metric));
+      point(f, x[i], e, metric, HUES[metric]);
       tick(f, x[i], label(e.eta), turned);
       hover(f.svg, { x: x[i] - wide / 2, y: 0, width: wide, height: 180 + below }, words(e, metric));
     });
@@ -135,12 +160,12 @@ const charts = (() => {
     if (shown.length < 2) return null;
     const [low, high] = extent(best ? [...shown, best] : shown, metric);
     const f = frame(WIDTH, 216, 48, low, high, false, `${NAMES[metric]} of GAIL on ${found.env}`, 36);
-    const wide = (f.right - f.left) / (gail.length + 0.6), x = gail.map((_, i) => f.left + (i + 0.5) * wide), red = "hsl(4 60% 52%)", blue = "hsl(212 60% 50%)";
+    const wide = (f.right - f.left) / (gail.length + 0.6), x = gail.map((_, i) => f.left + (i + 0.5) * wide), red = 4, blue = 212;
     if (best) {
       const m = best[metric].mean;
-      if (m.low !== null) f.svg.append(make("rect", { class: "band", x: f.left, width: f.right - f.left, y: f.y(m.high), height: f.y(m.low) - f.y(m.high), fill: red, opacity: 0.15 }));
-      f.svg.append(make("line", { class: "level", x1: f.left, x2: f.right, y1: f.y(m.value), y2: f.y(m.value), stroke: red, "stroke-width": 1.6 }));
-      for (const v of values(best, metric)) f.svg.append(make("circle", { cx: f.right - 8, cy: f.y(v), r: 1.8, fill: red, opacity: 0.6, class: "run" }));
+      if (m.low !== null) f.svg.append(make("rect", { ...filled(red, "band"), x: f.left, width: f.right - f.left, y: f.y(m.high), height: f.y(m.low) - f.y(m.high), opacity: 0.15 }));
+      f.svg.append(make("line", { ...drawn(red, "level"), x1: f.left, x2: f.right, y1: f.y(m.value), y2: f.y(m.value) }));
+      for (const v of values(best, metric)) f.svg.append(make("circle", { ...filled(red, "run"), cx: f.right - 8, cy: f.y(v), r: 1.8, opacity: 0.6 }));
       hover(f.svg, { x: f.right - 0.6 * wide, y: 0, width: 0.6 * wide, height: f.bottom }, `best MEGAN\n${words(best, metric)}`);
     }
     joined(f, gail.map((g, i) => [x[i], g.entry[metric].mean.value]), blue);
@@ -166,13 +191,13 @@ const charts = (() => {
     entries.forEach((e, i) => {
       const m = e[metric].mean, y = 17 + 17 * i;
       svg.append(make("text", { x: left - 7, y: y + 4, "text-anchor": "end" }, cut(names[i])));
-      for (const v of values(e, metric)) svg.append(make("circle", { cx: x(v), cy: y + 4.5, r: 1.6, fill: ink(metric), opacity: 0.5, class: "run" }));
-      if (m.low !== null) svg.append(make("line", { x1: x(m.low), x2: x(m.high), y1: y, y2: y, stroke: ink(metric), "stroke-width": 1.6 }));
-      svg.append(make("circle", { cx: x(m.value), cy: y, r: 3.2, fill: ink(metric) }));
+      for (const v of values(e, metric)) svg.append(make("circle", { ...filled(HUES[metric], "run"), cx: x(v), cy: y + 4.5, r: 1.6, opacity: 0.5 }));
+      if (m.low !== null) svg.append(make("line", { ...drawn(HUES[metric]), x1: x(m.low), x2: x(m.high), y1: y, y2: y }));
+      svg.append(make("circle", { ...filled(HUES[metric]), cx: x(m.value), cy: y, r: 3.2 }));
       hover(svg, { x: 0, y: y - 8, width: WIDTH, height: 17 }, words(e, metric));
     });
     return make("figure", {}, caption(env, "default", metric, ", all settings"), svg);
   }
 
-  return { NAMES, make, number, percent, interval, spread, range, label, named, baseline, change, showTip, hideTip, ticks, frame, weightings, discounts, arms };
+  return { NAMES, make, number, percent, interval, spread, range, label, named, baseline, change, watch, inks, ticks, frame, weightings, discounts, arms };
 })();

@@ -3,11 +3,13 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const byId = (id) => document.getElementById(id);
   const unique = (list) => [...new Set(list)];
-  const { NAMES, make, number, percent, interval, spread, range, label, named, baseline, change, showTip, hideTip, ticks, frame } = charts;
+  const { NAMES, make, number, percent, interval, spread, range, label, named, baseline, change, watch, inks, ticks, frame } = charts;
   const METRICS = ["mmd2_rho", "mmd2_mu", "cost", "normalised_cost", "success"];
   const given = (x) => x !== null && x !== undefined;
   const share = (x) => percent(x).replace("+", "");
-  const colour = (i, n) => `hsl(${Math.round(n > 1 ? 255 - 245 * i / (n - 1) : 212)} 60% 52%)`;
+  const several = (n, one, more) => `${n} ${n === 1 ? one : more}`;
+  const DASHES = ["none", "8 3", "2 3", "10 3 2 3"];
+  const curve = (i, n) => ({ class: "ink curve", style: inks(Math.round(n > 1 ? 255 - 245 * i / (n - 1) : 212)), fill: "none", stroke: "currentColor", "stroke-width": 1.4, "stroke-dasharray": DASHES[i % DASHES.length] });
 
   function header() {
     byId("title").textContent = `Study ${data.name}${data.scale ? `, scale ${data.scale}` : ""}`;
@@ -72,9 +74,15 @@
         ...paired.map((m) => change(e[m]?.against_baseline, baseline(e), m)), ...toDefault.map((m) => change(e[m]?.against_default, twin(e), m))]), 3);
   }
 
+  // Columns with reasons or notes are wrapped, those of numbers never.
+  function wraps(cells) {
+    const longest = Math.max(0, ...cells.map((c) => String(c).length));
+    return longest > 120 ? "words prose" : longest > 45 ? "words reasons" : "";
+  }
   function fill(table, columns, rows, words) {
-    table.replaceChildren(make("thead", {}, make("tr", {}, ...columns.map((c, i) => make("th", i < words ? { class: "words" } : {}, c)))),
-      make("tbody", {}, ...rows.map((row) => make("tr", {}, ...row.map((c, i) => make("td", i < words ? { class: "words" } : {}, c === null ? "none" : String(c)))))));
+    const kinds = columns.map((_, i) => ({ class: i < words ? "words" : wraps(rows.map((row) => row[i])) }));
+    table.replaceChildren(make("thead", {}, make("tr", {}, ...columns.map((c, i) => make("th", kinds[i], c)))),
+      make("tbody", {}, ...rows.map((row) => make("tr", {}, ...row.map((c, i) => make("td", kinds[i], c === null ? "none" : String(c)))))));
   }
 
   function prediction() {
@@ -86,15 +94,19 @@
         return [p.env, p.arm, label(p.eta), ...verdict.map((key) => p[key] ?? ""), base ? named(base) : "", share(p.tv), `${share(p.tv_at_length)} (${p.length} steps)`,
           ...["mmd2_rho", "mmd2_mu", "cost"].map((m) => change(p.changes[m], base, m)), ...note.map((key) => p[key] ?? "")];
       }), 3 + verdict.length);
-    const small = data.predictions.filter((p) => p.small && given(p.changes.mmd2_mu?.relative.value));
-    const known = small.filter((p) => given(p.changes.mmd2_mu.relative.low));
-    const apart = known.filter((p) => p.changes.mmd2_mu.relative.low > 0 || p.changes.mmd2_mu.relative.high < 0);
-    const most = Math.max(0, ...small.map((p) => p.tv));
-    const largest = Math.max(0, ...small.map((p) => Math.abs(p.changes.mmd2_mu.relative.value)));
-    const text = !small.length ? "The finished runs have no κ up to 0.75 beside κ = 0." :
-      `With κ up to 0.75 the discriminator sees at most ${share(most)} other frames (whole episodes). Measured: MMD² of μ differs from κ = 0 by up to ${share(largest)} on average; in ${apart.length} of ${known.length} settings the 95 % interval excludes a change of zero` +
-      (known.length ? ` (about ${(0.05 * known.length).toFixed(1)} would by chance).` : ".");
-    byId("prediction-text").append(make("p", { id: "prediction-sentence" }, text));
+    byId("prediction-text").append(make("p", { id: "prediction-sentence" }, small(data.predictions.filter((p) => p.small))));
+  }
+  function small(settings) {
+    if (!settings.length) return "The finished runs have no κ up to 0.75 beside κ = 0.";
+    const of = (p) => p.changes.mmd2_mu?.relative, most = (key) => share(Math.max(...settings.map((p) => p[key])));
+    const kind = (p) => !of(p) ? "alone" : !given(of(p).value) ? "floor" : given(of(p).low) ? "known" : "open";
+    const [known, open, floor, alone] = ["known", "open", "floor", "alone"].map((name) => settings.filter((p) => kind(p) === name));
+    const apart = known.filter((p) => { const seen = Math.max(p.tv, p.tv_at_length); return of(p).low > seen || of(p).high < -seen; });
+    const parts = [[known, `an interval of the change in MMD² of μ (${several(apart.length, "of them differs", "of them differ")} by more than predicted, about ${(0.05 * known.length).toFixed(1)} would by chance)`],
+      [open, "no bounds"], [floor, "κ = 0 at its floor"], [alone, "no seed in common with κ = 0"]].filter(([list]) => list.length).map(([list, what]) => `${several(list.length, "has", "have")} ${what}`);
+    const changes = settings.map(of).filter((c) => c && given(c.value)).map((c) => Math.abs(c.value));
+    return `With κ up to 0.75 the discriminator sees at most ${most("tv")} other frames in whole episodes, and ${most("tv_at_length")} in episodes as long as those of the last cycles. ` +
+      `Of ${several(settings.length, "setting", "settings")} with κ up to 0.75, ${parts.join(", ")}.` + (changes.length ? ` The mean of MMD² of μ differs from that of κ = 0 by up to ${share(Math.max(...changes))}.` : "");
   }
 
   function trends() {
@@ -130,23 +142,22 @@
     f.svg.append(make("text", { x: f.right, y: height - 2, "text-anchor": "end" }, "transitions"));
     for (const r of runs) {
       const path = data.curves[r.run][metric].map((p, i) => `${i ? "L" : "M"}${x(p[0]).toFixed(1)} ${f.y(value(p[1])).toFixed(1)}`).join("");
-      f.svg.append(make("path", { d: path, fill: "none", stroke: colour(etas.indexOf(r.eta), etas.length), "stroke-width": 1.3, opacity: 0.85, class: "curve" }));
+      f.svg.append(make("path", { ...curve(etas.indexOf(r.eta), etas.length), d: path }));
     }
     const cursor = make("line", { class: "cursor", y1: 10, y2: f.bottom, x1: -9, x2: -9 });
     const hit = make("rect", { x: f.left, y: 0, width: f.right - f.left, height: f.bottom, fill: "transparent", class: "hit" });
-    hit.addEventListener("pointermove", (event) => {
+    watch(hit, (event) => {
       const box = hit.getBoundingClientRect(), at = (event.clientX - box.left) / box.width * last;
       cursor.setAttribute("x1", x(at)); cursor.setAttribute("x2", x(at));
       const lines = etas.map((eta) => {
         const here = runs.filter((r) => r.eta === eta).map((r) => nearest(data.curves[r.run][metric], at)[1]);
         return `${label(eta).padEnd(10)} ${number(here.reduce((a, b) => a + b, 0) / here.length)}  (${here.length} seed${here.length === 1 ? "" : "s"})`;
       });
-      showTip(event, `${Math.round(at).toLocaleString("en")} transitions\n${lines.join("\n")}`);
-    });
-    hit.addEventListener("pointerleave", () => { hideTip(); cursor.setAttribute("x1", -9); cursor.setAttribute("x2", -9); });
+      return `${Math.round(at).toLocaleString("en")} transitions\n${lines.join("\n")}`;
+    }, () => { cursor.setAttribute("x1", -9); cursor.setAttribute("x2", -9); });
     f.svg.append(cursor, hit);
     host.append(make("figure", {}, f.svg));
-    etas.forEach((eta, i) => legend.append(make("span", {}, make("i", { style: `background:${colour(i, etas.length)}` }), label(eta))));
+    etas.forEach((eta, i) => legend.append(make("span", {}, make("svg", { viewBox: "0 0 34 6" }, make("line", { ...curve(i, etas.length), class: "ink", x1: 0, x2: 34, y1: 3, y2: 3, "stroke-width": 2 })), label(eta))));
   }
   const nearest = (points, at) => points.reduce((best, p) => Math.abs(p[0] - at) < Math.abs(best[0] - at) ? p : best);
 
