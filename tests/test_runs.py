@@ -258,3 +258,21 @@ def test_a_kill_while_a_run_begins_leaves_a_folder_to_go_on_in(tmp_path):
     (tmp_path / "run" / "versions.json").unlink()
     assert directory.open(config) is False
     directory.check_versions()
+
+
+def test_what_a_finished_run_has_left_over_is_cleared(directory, tmp_path, rng, monkeypatch):
+    """Also when it was killed after its result was written."""
+
+    def killed(*_, **__):
+        raise KeyboardInterrupt
+
+    checkpoint(directory, 1, {}, {}, filled(rng, 5))
+    monkeypatch.setattr("shutil.rmtree", killed)
+    with pytest.raises(KeyboardInterrupt):
+        directory.finish({"cycles": 1})
+    monkeypatch.undo()
+    assert directory.finished
+    assert directory.has_checkpoint
+    directory.clear()
+    kept = {p.name for p in (tmp_path / "run").iterdir()}
+    assert kept == {"config.json", "versions.json", "result.json"}

@@ -29,6 +29,8 @@ from etairl.types import InputError
 Tree = TypeVar("Tree")
 _KEEP = 2
 _SHOWN = "demonstrations"
+TO_GO_ON = ("replay", "checkpoints")
+"""what a run needs to go on, and a finished one no more"""
 _PACKAGES = (
     "etairl",
     "numpy",
@@ -280,7 +282,12 @@ class RunDirectory:
     def finish(self, result: Mapping[str, Any]) -> None:
         """The end: the result is written, what only served to go on is removed."""
         write_json(self.path / "result.json", dict(result))
-        for name in ("replay", "checkpoints"):
+        self.clear()
+
+    def clear(self) -> None:
+        """Remove what a finished run has left over, also where a kill was in between."""
+        assert self.finished
+        for name in TO_GO_ON:
             shutil.rmtree(self.path / name, ignore_errors=True)
 
     def _segments(self) -> list[Path]:

@@ -3,13 +3,14 @@
 import json
 import os
 import shutil
-from dataclasses import replace
+from dataclasses import fields, make_dataclass, replace
 from pathlib import Path
 
 import pytest
 from made_up import made_up_study
 
 from etairl.cli.app import main
+from etairl.experiments.digest import fingerprint
 from etairl.experiments.reporting import as_study, report_data
 from etairl.experiments.studies import named_jobs
 from etairl.experiments.study import Study
@@ -19,6 +20,7 @@ from etairl.types import InputError
 
 TABLES = ("results.csv", "results.json", "statistics.json")
 PAGES = ("report.html", "README.md")
+RESULTS = Path(__file__).parents[2] / "results"
 QUICK = named_jobs("figure1", "quick", range(2), ["Hopper-v5"])
 
 
@@ -190,3 +192,72 @@ def test_a_run_that_is_made_again_has_its_own_digest(study):
     digest = study.digest(job)
     assert digest is not None
     assert digest.result["cycles"] == 41
+
+
+@pytest.mark.parametrize("name", ["figure1", "figure3"])
+def test_the_digests_that_are_kept_here_count(name):
+    """Where a new setting breaks this, name it in `_SINCE_DIGESTS`."""
+    kept = Study(RESULTS / name)
+    digests = {p.stem for p in (kept.path / "summary").iterdir()}
+    assert {job.name for job in kept.jobs if kept.finished(job)} == digests
+    assert len(digests) == {"figure1": 81, "figure3": 30}[name]
+
+
+def with_later(config, **more):
+    """The same settings with another one, whose default is 0."""
+    kind = make_dataclass("Later", [("later", int, 0)], bases=(type(config),), frozen=True)
+    return kind(**{f.name: getattr(config, f.name) for f in fields(config)}, **more)
+
+
+def test_digests_outlive_settings_that_came_later(monkeypatch):
+    config = QUICK[0].config
+    before = fingerprint(config)
+    nested = replace(config, sac=with_later(config.sac))
+    assert fingerprint(with_later(config)) != before
+    assert fingerprint(nested) != before
+    monkeypatch.setattr("etairl.experiments.jobs._SINCE_DIGESTS", ("later",))
+    assert fingerprint(with_later(config)) == fingerprint(nested) == before
+    others = with_later(config, later=1), replace(config, sac=with_later(config.sac, later=1))
+    assert len({before, *map(fingerprint, others)}) == 3
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+@pytest.mark.parametrize("name", ["result.json", "metrics.jsonl"])
+def test_a_number_that_is_not_finite_is_said(study, tmp_path, capsys, name, number):
+    file = study.run_path(study.jobs[3]) / name
+    if name == "result.json":
+        result = json.loads(file.read_text())
+        result["remaining"]["return"] = number
+        file.write_text(json.dumps(result))
+    else:
+        rows = [json.loads(line) for line in file.read_text().splitlines()]
+        rows[-1]["return"] = number
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for words in ([], ["-o", str(tmp_path / "out")]):
+        assert main(["report", str(study.path), *words]) == 2
+        said = " ".join(capsys.readouterr().err.split())
+        assert f"{file} has a number that is not finite" in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_digest_with_a_number_that_is_not_finite_is_damaged(study, tmp_path):
+    small = without_runs(study, tmp_path / "small")
+    file = small.path / "summary" / f"{small.jobs[0].name}.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"length": float("nan")}))
+    with pytest.raises(InputError, match=r"is damaged.*remove it"):
+        small.finished(small.jobs[0])
+
+
+def test_what_a_kill_left_of_a_finished_run_goes(study, tmp_path):
+    job = study.jobs[0]
+    run = study.run_path(job)
+    for name in ("replay", "checkpoints/00000001"):
+        (run / name).mkdir(parents=True)
+        (run / name / "x").write_text("x")
+    other = Study.open(tmp_path / "other", "figure1", "quick", QUICK)
+    assert other.reuse(study, [job]) == [job]
+    kept = sorted(p.name for p in other.run_path(job).iterdir())
+    study.digest(job)
+    assert sorted(p.name for p in run.iterdir()) == kept
+    assert not {"replay", "checkpoints"} & set(kept)
+    assert "result.json" in kept

@@ -1,5 +1,6 @@
 """Grids from TOML, and the studies of the paper: what they ask for, and what is refused."""
 
+import re
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -36,7 +37,7 @@ patience = "none"
 
 def write(folder: Path, text: str) -> Path:
     path = folder / "grid.toml"
-    path.write_text(text)
+    path.write_text(text, newline="")
     return path
 
 
@@ -90,6 +91,9 @@ REFUSED = [
     ("[settings]\nhorizon = 9\n[settings.girl]\nepisodes = 1", "line 3: unknown setting 'girl'"),
     ('[grid]\nsampler = ["two_stage", "exact"]\neta = ["dirac:0"]', "asked for twice"),
     ("[grid]\nhorizon = [1, 2.5]", "line 2: horizon takes a whole number, got 2.5"),
+    ("\nseeds = 100000\n[settings]\nhorizon = 9", "line 2: 100,000 runs are too many"),
+    (f"\nseeds = [0, {10**23}]\n[settings]\nhorizon = 9", "line 2: the seed must be"),
+    ("\nruns = 3", "line 2: runs must be a list of tables"),
 ]
 
 
@@ -99,9 +103,61 @@ def test_what_is_wrong_is_refused_with_its_line(tmp_path, text, why):
         read_grid(write(tmp_path, text))
 
 
+WRITTEN_ODDLY = [
+    ('\n["settings"]\n\nhorizon = 0', 4),
+    ("\n[ 'settings' ]\n\nhorizon = 0", 4),
+    ('[settings]\nepisodes = 9\n"h\\u006frizon" = 0', 3),
+    ("seeds = 1\nsettings . horizon = 0", 2),
+    ('[settings]\nhidden = [8]\n"foo bar" = 1', 3),
+    ('runs = [\n{eta = "dirac:0"},\n{eta = "bad"}]', 3),
+    ('runs = [ # {\n{hidden = [8,\n8], eta = "uniform"},\n\n{eta = "}"}]', 5),
+    ('[settings]\nenv = """\n[grid]\nhorizon = 1"""\nhorizon = 0', 5),
+    ("[settings]\nenv = '''\n\"\"\"\n[grid]''''\nhorizon = 0", 5),
+    ('[settings]\nenv = "\\"[" # [\nhorizon = 0', 3),
+    ("[settings]\r\nhidden = [\r\n8]\r\nhorizon = 0", 4),
+    ("[[runs]]\nhorizon = 9\n[[runs]]\nhorizon = 8\n[runs.sac]\nhidden = [8]", 5),
+]
+
+
+@pytest.mark.parametrize(("text", "line"), WRITTEN_ODDLY)
+def test_the_line_is_found_however_it_is_written(tmp_path, text, line):
+    with pytest.raises(InputError, match=rf"grid\.toml, line {line}: "):
+        read_grid(write(tmp_path, text))
+
+
+HUGE = f"0x{'f' * 5000}"
+DEEP = f"{'.a' * 3000} = 1"
+BREAKING = {
+    "a float of 401 digits": (f"[settings]\n\ngamma_rl = {10**400}", "between -2^63 and 2^63"),
+    "a whole number": (f"[settings]\n\nhorizon = {10**21}", "between -2^63 and 2^63"),
+    "hexadecimal": (f"[settings]\n\nhorizon = {HUGE}", "between -2^63 and 2^63"),
+    "in a list": (f"[settings]\n\nhidden = [{10**21}]", "between -2^63 and 2^63"),
+    "digits": (f"[settings]\n\nhorizon = {'9' * 5000}\nepisodes = 3", "too many digits"),
+    "digits of no list": (f"\n[grid]\nhorizon = {HUGE}", "too many digits"),
+    "digits of a seed": (f"\n\nseeds = [-1, {HUGE}]", "too many digits"),
+    "lists": (f"[settings]\n\nhidden = {'[' * 2000}{']' * 2000}\nhorizon = 9", "nested"),
+    "tables": (f"[settings]\n\nhidden{DEEP}", "nested"),
+    "tables of a grid": (f"[grid]\n\nhidden{DEEP}", "nested"),
+    "tables of seeds": (f"\n\nseeds{DEEP}\n[settings]\nhorizon = 9", "nested"),
+    "tables of a preset": (f"\n\npreset{DEEP}", "nested"),
+    "a long name": (f'[settings]\n\ndemos = "{"x" * 5000}"', "File name too long"),
+    "a long name of a run": (f'[settings]\n\nfrozen_cost = "{"x" * 5000}"', "File name too long"),
+}
+
+
+@pytest.mark.parametrize(("text", "why"), BREAKING.values(), ids=BREAKING)
+def test_what_would_break_the_reader_is_refused_with_its_line(tmp_path, text, why):
+    with pytest.raises(InputError, match=rf"grid\.toml, line 3: .*{re.escape(why)}"):
+        read_grid(write(tmp_path, text))
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
+        (
+            '[settings]\ndemos = "Pendulum-v1-25x200"\nenv = "Pendulum-v1"\nhorizon = 3000000000',
+            "line 4: Pendulum-v1 takes no horizon of 3000000000 steps",
+        ),
         ('[settings]\nenv = "Pendulum-v1"\ndemos = "mine.npz"', "line 3: .*no such file: mine.npz"),
         ('[settings]\nenv = "Nonsense-v0"\ndemos = "Pendulum-v1-25x200"', "line 2: .*Nonsense"),
         (

@@ -153,7 +153,7 @@ def test_tables_and_figures(study, page):
         assert "<svg" in (study.path / "figures" / f"{name}.svg").read_text()[:2000]
     told = (study.path / "README.md").read_text().partition("## Small κ")[2].partition("## ")[0]
     assert told.count("geometric:0.75") == 2  # one arm, two environments
-    shares = re.findall(r"geometric:0\.75 \| (\d\.\d)\s% other frames at most", told)
+    shares = re.findall(r"geometric:0\.75 \| (\d\.\d)\s% other frames in episodes as long", told)
     assert shares == ["0.9", "0.9"]  # 0.6 at 500 steps; the first cycles fell after 200
 
 

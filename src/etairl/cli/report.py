@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import tyro
 
 from etairl.cli.console import out, parse, print_json, working
+from etairl.experiments.jobs import shortened
 from etairl.experiments.notes import notes
 from etairl.experiments.reporting import as_study, report_data
 from etairl.figures.page import study_page
@@ -79,7 +80,8 @@ def _draw(data: dict[str, Any], folder: Path) -> list[Path]:
     for stem, figure in drawn:
         if figure is None:
             continue
-        plain = "".join(c if c.isalnum() or c in "-_.=" else "-" for c in stem)
+        safe = "".join(c if c.isalnum() or c in "-_.=" else "-" for c in stem)
+        plain = shortened(safe, stem)
         for suffix in (".png", ".svg"):
             save_figure(figure, folder / f"{plain}{suffix}", dpi=300, colours=256)
             written.append(folder / f"{plain}{suffix}")

@@ -11,7 +11,7 @@ import tyro
 from etairl.cli.console import Meter, out, parse, patient_interrupt, print_json, table
 from etairl.experiments.cluster import run_on_ray
 from etairl.experiments.grid import read_grid
-from etairl.experiments.jobs import Job, Scale, check_ready
+from etairl.experiments.jobs import Job, Scale, check_count, check_ready
 from etairl.experiments.pool import Ended, cores, run_locally
 from etairl.experiments.studies import named_jobs
 from etairl.experiments.study import Progress, Study
@@ -74,13 +74,13 @@ def run(arguments: list[str]) -> int:
     _check(config)
     others = [Study(path) for path in config.reuse]
     check_ready(jobs)
+    folder = config.output or Path("studies") / (f"{name}-{scale}" if scale else name)
+    Study.check(folder, name, scale, jobs)
     if config.dry_run:
         for job in jobs:
             print(job.name)
         out().print(f"{len(jobs)} runs; nothing was started", markup=False)
         return 0
-    folder = config.output or Path("studies") / (f"{name}-{scale}" if scale else name)
-    Study.check(folder, name, scale, jobs)
     with locked(folder / "locks" / "study", 0.0):
         study = Study.open(folder, name, scale, jobs)
         for other in others:
@@ -108,6 +108,7 @@ def _jobs(config: Config) -> tuple[str, Scale | None, list[Job]]:
         return path.stem, config.scale, read_grid(path, config.scale, config.seeds)
     scale: Scale = config.scale or "quick"
     seeds = config.seeds or (2 if scale == "smoke" else 3)
+    check_count(seeds * len(named_jobs(config.name, scale, range(1), config.envs)))
     return config.name, scale, named_jobs(config.name, scale, range(seeds), config.envs)
 
 

@@ -34,6 +34,8 @@ class Digest:
     diagnostics: list[dict[str, Any]]
     seconds: float | None
     """that its cycles took"""
+    versions: dict[str, str] | None = None
+    """that made it; None where that was not kept"""
 
 
 def fingerprint(config: TrainConfig) -> str:
@@ -45,14 +47,18 @@ def digest_of(run: Path, config: TrainConfig) -> Digest:
     """Of a finished run directory."""
     rows = read_metrics(run)
     last = rows[-_LAST:]
-    return Digest(
+    digest = Digest(
         fingerprint(config),
         read_json(run / "result.json"),
         {name: _curve(rows, name) for name in CURVES},
         sum(row["length"] for row in last) / max(len(last), 1),
         [asdict(trouble) for trouble in diagnose(rows)],
         seconds_of(run),
+        _versions(run / "versions.json"),
     )
+    _check_finite(digest.result, run / "result.json")
+    _check_finite(asdict(digest), run / "metrics.jsonl")
+    return digest
 
 
 def read_digest(file: Path) -> Digest | None:
@@ -64,6 +70,7 @@ def read_digest(file: Path) -> Digest | None:
     try:
         found = Digest(**json.loads(file.read_text()))
         found.result["remaining"]["return"]
+        as_text(found)
     except (ValueError, TypeError, KeyError) as error:
         raise InputError(f"{file} is damaged ({error}); remove it, and the run is made") from None
     return found
@@ -71,7 +78,10 @@ def read_digest(file: Path) -> Digest | None:
 
 def as_text(digest: Digest) -> str:
     """One line of JSON."""
-    return json.dumps(asdict(digest), separators=(",", ":"), allow_nan=False) + "\n"
+    plain = asdict(digest)
+    if digest.versions is None:
+        del plain["versions"]
+    return json.dumps(plain, separators=(",", ":"), allow_nan=False) + "\n"
 
 
 def seconds_of(run: Path) -> float | None:
@@ -80,6 +90,23 @@ def seconds_of(run: Path) -> float | None:
     if not file.is_file():
         return None
     return float(sum({row["cycle"]: row["seconds"] for row in read_rows(file)}.values()))
+
+
+def _check_finite(found: Any, file: Path) -> None:
+    try:
+        json.dumps(found, allow_nan=False)
+    except ValueError:
+        raise InputError(
+            f"{file} has a number that is not finite, so the run has no result; move the run "
+            "elsewhere to leave it out"
+        ) from None
+
+
+def _versions(file: Path) -> dict[str, str] | None:
+    """Of packages; the file also says which demonstrations were used."""
+    if not file.is_file():
+        return None
+    return {name: v for name, v in read_json(file).items() if name != "demonstrations"}
 
 
 def _curve(rows: Sequence[Mapping[str, Any]], name: str) -> list[list[int | float]]:

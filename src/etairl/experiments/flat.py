@@ -10,6 +10,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from etairl.experiments.settings import TrainConfig
 from etairl.types import InputError
 
+_TOO_LARGE = 2**63
 _NAMES = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
 
 
@@ -73,6 +74,8 @@ def _allows_none(hint: Any) -> bool:
 
 
 def _fit(value: Any, hint: Any) -> tuple[Any] | None:
+    if isinstance(value, int) and abs(value) >= _TOO_LARGE:
+        raise InputError("a whole number must lie between -2^63 and 2^63")
     origin = get_origin(hint)
     if origin in (Union, UnionType):
         return next((f for h in get_args(hint) if (f := _fit(value, h)) is not None), None)

@@ -16,23 +16,28 @@ import math
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from etairl.experiments.flat import check_name, check_value, with_settings
-from etairl.experiments.jobs import Job, Scale, check_distinct, rescaled
+from etairl.experiments.jobs import Job, Scale, check_count, check_distinct, rescaled
 from etairl.experiments.presets import preset
 from etairl.experiments.settings import TrainConfig
-from etairl.types import InputError
+from etairl.types import InputError, check_seed
 
 _TABLES = ("settings", "grid", "runs")
-_MOST_RUNS = 10_000
-_HEADER = re.compile(r"^\s*(\[\[?)\s*([\w.-]+)\s*\]")
-_KEY = re.compile(r"""^\s*["']?([\w.-]+)["']?\s*=""")
-_INLINE = re.compile(r"""[{,]\s*["']?([\w-]+)["']?\s*=""")
+_FAILURES = (ValueError, OverflowError, RecursionError, OSError)
+"""what a value may cause, however odd it is"""
+_QUOTED = re.compile(
+    r"""\"{3}(?:\\.|[^\\])*?"{3,5}|'{3}.*?'{3,5}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|\#[^\n]*""",
+    re.DOTALL,
+)
+"""text and comments of TOML, in which brackets are no brackets"""
 Place = tuple[str, int, str]
 """table, its number where there are several of the name, key; "" is the table itself"""
 
@@ -43,22 +48,23 @@ class _Source:
     def __init__(self, path: Path):
         self.path = path
         try:
-            text = path.read_bytes().decode()
+            text = path.read_bytes().decode().replace("\r\n", "\n")
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
             raise InputError(f"{path}: cannot be read ({why})") from None
         try:
             self.found: dict[str, Any] = tomllib.loads(text)
+            self._lines = _places(text)
         except tomllib.TOMLDecodeError as error:
             last = f"line {len(text.splitlines())}"
             why = str(error).replace("at end of document", f"{last}, the end of the file")
             raise InputError(f"{path}: {why}") from None
-        self._lines = _places(text)
+        except _FAILURES as error:
+            raise InputError(f"{path}, line {_breaking(text)}: {_why(error)}") from None
 
     def line(self, table: str, key: str = "", number: int = 0) -> str:
         """Where a key was given, in words."""
-        whole = [(key, 0, "")] if not table else []  # what stands wrongly at the top
-        for place in ((table, number, key), *whole, (table, number, ""), (table, 0, "")):
+        for place in ((table, number, key), (table, number, ""), (table, 0, "")):
             if place in self._lines:
                 return f"{self.path}, line {self._lines[place]}"
         return str(self.path)
@@ -67,28 +73,71 @@ class _Source:
         """An error that names the line."""
         return InputError(f"{self.line(table, key, number)}: {error}")
 
+    @contextmanager
+    def at(self, table: str, key: str = "", number: int = 0) -> Iterator[None]:
+        """Whatever fails in here is refused with the line."""
+        try:
+            yield
+        except _FAILURES as error:
+            raise self.refuse(_why(error), table, key, number) from None
+
+
+def _why(error: Exception) -> object:
+    if isinstance(error, RecursionError):
+        return "this is nested too deep"
+    if "set_int_max_str_digits" in str(error):
+        return "this number has too many digits"
+    return error.strerror if isinstance(error, OSError) else error
+
+
+def _breaking(text: str) -> int:
+    """The first line with which the reader fails in another way than at bad TOML."""
+    lines = text.split("\n")
+
+    def breaks(many: int) -> bool:
+        try:
+            tomllib.loads("\n".join(lines[:many]))
+        except tomllib.TOMLDecodeError:
+            return False
+        except _FAILURES:
+            return True
+        return False
+
+    return bisect_left(range(len(lines)), True, key=breaks)
+
+
+def _statements(text: str) -> Iterator[tuple[int, str, list[int]]]:
+    """Headers, and keys with their values: the line, the text, the lines of tables in a list."""
+    # Text becomes a pair of brackets: that of many lines then ends where its brackets close.
+    plain = _QUOTED.sub(lambda quoted: "[" + "\n" * quoted[0].count("\n") + "]", text)
+    lines, first, depth, inner = text.split("\n"), 1, 0, list[int]()
+    for row, line in enumerate(plain.split("\n"), start=1):
+        for bracket in re.findall(r"[][{}]", line):
+            if bracket == "{" and depth == 1:
+                inner.append(row)
+            depth += 1 if bracket in "[{" else -1
+        if depth == 0:
+            yield first, "\n".join(lines[first - 1 : row]), inner
+            first, inner = row + 1, []
+
 
 def _places(text: str) -> dict[Place, int]:
     found: dict[Place, int] = {("", 0, ""): 1}
-    table, number, many = "", 0, dict[str, int]()
-    for row, line in enumerate(text.splitlines(), start=1):
-        if header := _HEADER.match(line):
-            table, _, rest = header[2].partition(".")
-            number = many.get(table, 0) if header[1] == "[[" else 0
-            many[table] = number + 1
-            found.setdefault((table, number, rest), row)
-            found.setdefault((table, number, ""), row)
-        elif key := _KEY.match(line):
-            outer, _, inner = key[1].partition(".")
-            if table:
-                found.setdefault((table, number, outer), row)
-                continue
-            # At the top: a key, `table.key = …`, or `table = {key = …}`.
-            found.setdefault(("", 0, outer), row)
-            found.setdefault((outer, 0, inner), row)
-            found.setdefault((outer, 0, ""), row)
-            for name in _INLINE.findall(line):
-                found.setdefault((outer, 0, name), row)
+    table, many = "", dict[str, int]()
+    for row, statement, inner in _statements(text):
+        for key, value in tomllib.loads(statement).items():
+            if statement.lstrip().startswith("["):
+                table = key
+                if isinstance(value, list):
+                    many[key], value = many.get(key, -1) + 1, value[0]
+            elif table:
+                key, value = table, {key: value}
+            # Else at the top: a key, `table.key = …`, `table = {key = …}`, or `runs = [{…}]`.
+            found.setdefault(("", 0, key), row)
+            tables = zip(inner, value, strict=False) if isinstance(value, list) else [(row, value)]
+            for number, (line, keys) in enumerate(tables, start=many.get(key, 0)):
+                for name in ("", *(keys if isinstance(keys, dict) else ())):
+                    found.setdefault((key, number, name), line)
     return found
 
 
@@ -109,15 +158,15 @@ def read_grid(path: Path, scale: Scale | None = None, seeds: int | None = None) 
             raise source.refuse(f"{key} must be a table: [{key}]", "", key)
     rows = source.found.get("runs", [])
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise source.refuse("runs must be a list of tables: [[runs]]", "runs")
+        raise source.refuse("runs must be a list of tables: [[runs]]", "", "runs")
     start = _start(source)
     fixed, lines = _settings(source, source.found.get("settings", {}), "settings")
-    many = _seeds(source) if seeds is None else range(seeds)
+    many = _seeds(source, seeds)
     if not any(source.found.get(key) for key in ("preset", *_TABLES)):
         raise source.refuse("it asks for no run: give a preset, [settings], [grid] or [[runs]]", "")
     asked = len(many) * (_combined(source) + len(rows))
-    if asked > _MOST_RUNS:
-        raise source.refuse(f"{asked:,} runs are too many; the most is {_MOST_RUNS:,}", "grid")
+    with source.at("grid") if source.found.get("grid") else source.at("", "seeds"):
+        check_count(asked)
     combos, numbers = [*_combinations(source), *_further(source, rows)], list(many)
     jobs = []
     for seed in numbers:
@@ -133,29 +182,26 @@ def read_grid(path: Path, scale: Scale | None = None, seeds: int | None = None) 
 
 def _start(source: _Source) -> TrainConfig:
     name = source.found.get("preset", "default")
-    try:
+    with source.at("", "preset"):
         return preset(str(name))
-    except InputError as error:
-        raise source.refuse(error, "", "preset") from None
 
 
-def _seeds(source: _Source) -> Sequence[int]:
-    given = source.found.get("seeds", 3)
+def _seeds(source: _Source, many: int | None) -> Sequence[int]:
+    given = source.found.get("seeds", 3) if many is None else many
     listed = range(min(given, sys.maxsize)) if type(given) is int else given
     if isinstance(listed, range) and listed:
         return listed
-    if (
-        not isinstance(listed, list)
-        or not listed
-        or any(type(seed) is not int or seed < 0 for seed in listed)
-        or len(set(listed)) < len(listed)
-    ):
-        raise source.refuse(
-            f"seeds is how many (at least 1), or a list of different ones, got {given!r}",
-            "",
-            "seeds",
-        )
-    return listed
+    with source.at("", "seeds"):
+        if (
+            not isinstance(listed, list)
+            or not listed
+            or any(type(seed) is not int or seed < 0 for seed in listed)
+            or len(set(listed)) < len(listed)
+        ):
+            raise InputError(
+                f"seeds is how many (at least 1), or a list of different ones, got {given!r}"
+            )
+        return [check_seed(seed) for seed in listed]
 
 
 def _settings(
@@ -167,17 +213,15 @@ def _settings(
 
 
 def _value(source: _Source, key: str, value: Any, table: str, number: int = 0) -> Any:
-    try:
+    with source.at(table, key, number):
         check_name(key)
         if key == "seed":
             raise InputError("give seeds = … at the top instead of seed")
         checked = check_value(key, value)
-    except InputError as error:
-        raise source.refuse(error, table, key, number) from None
-    beside = source.path.parent / str(checked)
-    if key in ("demos", "frozen_cost") and beside.exists():
-        return str(beside.resolve())
-    return checked
+        beside = source.path.parent / str(checked)
+        if key in ("demos", "frozen_cost") and beside.exists():
+            return str(beside.resolve())
+        return checked
 
 
 def _combined(source: _Source) -> int:
@@ -195,8 +239,9 @@ def _combinations(source: _Source) -> list[Combination]:
     table: dict[str, Any] = source.found.get("grid", {})
     columns: list[list[Any]] = []
     for key, values in table.items():
-        if not isinstance(values, list) or not values:
-            raise source.refuse(f"{key} must be a list of values, got {values!r}", "grid", key)
+        with source.at("grid", key):
+            if not isinstance(values, list) or not values:
+                raise InputError(f"{key} must be a list of values, got {values!r}")
         checked = [_value(source, key, value, "grid") for value in values]
         for index, value in enumerate(checked):
             if value in checked[:index]:
@@ -222,18 +267,18 @@ def _build(
 ) -> TrainConfig:
     try:
         return with_settings(start, settings)
-    except InputError as error:
+    except _FAILURES as error:
         # One setting may be wrong by itself; else it is how they go together.
         guilty = _alone(start, settings) or [key for key in settings if key in str(error)]
         places = [lines[key] for key in guilty if key in lines] or [lines.get("", str(source.path))]
-        raise InputError(f"{places[-1]}: {error}") from None
+        raise InputError(f"{places[-1]}: {_why(error)}") from None
 
 
 def _alone(start: TrainConfig, settings: Mapping[str, Any]) -> list[str]:
     def fails(build: Callable[[], Any]) -> bool:
         try:
             build()
-        except InputError:
+        except _FAILURES:
             return True
         return False
 

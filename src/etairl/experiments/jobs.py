@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -14,11 +14,15 @@ from etairl.experiments.preparation import fitting_demos
 from etairl.experiments.settings import TrainConfig
 from etairl.runs import RunDirectory
 from etairl.tasks import make_task
-from etairl.types import InputError
+from etairl.types import InputError, Task
 
 Scale = Literal["smoke", "quick", "paper"]
 SCALES = get_args(Scale)
 _LONGEST_NAME = 100
+_SINCE_DIGESTS: tuple[str, ...] = ()
+"""settings added after digests were first kept, as in `_NEWER` of settings.py: with its default,
+such a setting is no part of what tells runs apart, and digests without it still count"""
+_MOST_RUNS = 10_000
 
 
 @dataclass(frozen=True)
@@ -37,10 +41,7 @@ class Job:
         c = self.config
         words = "_".join((c.env, str(c.eta), self.arm, f"s{c.seed}"))
         plain = re.sub(r"[^\w.=+-]+", "-", words)
-        if len(plain) <= _LONGEST_NAME:
-            return plain
-        short = plain[: _LONGEST_NAME - 30].rstrip("-_")
-        return f"{short}-{sha256(words.encode()).hexdigest()[:10]}_s{c.seed}"
+        return shortened(plain, words, f"_s{c.seed}")
 
     @property
     def cell(self) -> tuple[str, str, str]:
@@ -52,6 +53,14 @@ class Job:
         """The first place that is known of these settings, to begin a sentence with."""
         found = next((self.lines[s] for s in (*settings, "") if s in self.lines), None)
         return "" if found is None else f"{found}: "
+
+
+def shortened(plain: str, words: str, tail: str = "") -> str:
+    """The name of a file; a long one is cut, and a hash of all its words keeps it distinct."""
+    if len(plain) <= _LONGEST_NAME:
+        return plain
+    short = plain[: _LONGEST_NAME - 30].rstrip("-_")
+    return f"{short}-{sha256(words.encode()).hexdigest()[:10]}{tail}"
 
 
 def rescaled(config: TrainConfig, scale: Scale) -> TrainConfig:
@@ -76,12 +85,29 @@ def rescaled(config: TrainConfig, scale: Scale) -> TrainConfig:
 
 def same_run(config: TrainConfig) -> str:
     """Equal for settings that make the same bytes, however they are spelled."""
-    plain = asdict(config) | {"eta": str(config.future.eta)}
+    plain = _telling(config) | {"eta": str(config.future.eta)}
     if config.algorithm == "gail":
         plain["algorithm"] = "megan"
     if config.future.eta == Dirac(0):
         plain["sampler"] = "exact"  # both samplers are one law here, and draw alike
     return json.dumps(plain, sort_keys=True)
+
+
+def _telling(config: Any) -> dict[str, Any]:
+    """All settings, but for later ones that have their default."""
+    found = {}
+    for f in fields(config):
+        value = getattr(config, f.name)
+        default = f.default if f.default_factory is MISSING else f.default_factory()
+        if f.name not in _SINCE_DIGESTS or value != default:
+            found[f.name] = _telling(value) if is_dataclass(value) else value
+    return found
+
+
+def check_count(runs: int) -> None:
+    """Refuse a study of more runs than anyone can look at."""
+    if runs > _MOST_RUNS:
+        raise InputError(f"{runs:,} runs are too many; the most is {_MOST_RUNS:,}")
 
 
 def check_distinct(jobs: Iterable[Job]) -> None:
@@ -121,8 +147,11 @@ def check_ready(jobs: Sequence[Job]) -> None:
                 f"{job.where(*guilty)}the demonstrations of {c.env}: {error}{hint}"
             ) from None
         try:
-            task = make_task(c.env, 1, horizon=c.horizon, mode=c.mode, seed=c.seed, threads=1)
+            task = _task(c, c.horizon)
         except InputError as error:
+            if _plays(c):
+                why = f"{c.env} takes no horizon of {c.horizon} steps"
+                raise InputError(f"{job.where('horizon')}{why}") from None
             raise InputError(f"{job.where('env', 'mode')}{error}") from None
         try:
             found = fitting_demos(c, task, select)
@@ -131,6 +160,20 @@ def check_ready(jobs: Sequence[Job]) -> None:
         if len(found.trajectories) < 2:
             where = job.where("demonstrations", "demos")
             raise InputError(f"{where}comparing behaviours needs at least 2 demonstrations")
+
+
+def _task(config: TrainConfig, horizon: int) -> Task:
+    c = config
+    return make_task(c.env, 1, horizon=horizon, mode=c.mode, seed=c.seed, threads=1)
+
+
+def _plays(config: TrainConfig) -> bool:
+    """Whether the environment is fine but for the horizon."""
+    try:
+        _task(config, 1)
+    except InputError:
+        return False
+    return True
 
 
 def _loads(config: TrainConfig) -> bool:

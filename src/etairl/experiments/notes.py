@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from etairl.experiments.jobs import Job
+from etairl.experiments.jobs import SCALES, Job
 from etairl.experiments.rules import SYMBOLS, number, percent
-from etairl.experiments.studies import STUDIES
+from etairl.experiments.studies import STUDIES, named_jobs
 from etairl.experiments.study import Study
+from etairl.types import InputError
 
 _COLUMNS = {"mmd2_rho": "MMD² of ρ", "mmd2_mu": "MMD² of μ", "cost": "cost"}
 
@@ -18,12 +19,11 @@ def notes(study: Study, data: Mapping[str, Any], figures: Sequence[Path]) -> str
     finished, every = len(data["rows"]), len(study.jobs)
     parts = [
         f"# {study.name}{scale}",
-        "Made by\n\n```\n"
-        + "\n".join([*_commands(study), "etairl report FOLDER -o HERE"])
-        + "\n```",
+        "Made by\n\n```\n" + "\n".join(_commands(study)) + "\n```",
         f"{finished} of {every} runs are finished.{_missing(study, data['missing'])}",
-        "What is here is enough to go on without the runs themselves: the first command with "
-        "`--reuse HERE` makes only what is missing; `etairl report HERE` makes this page again.",
+        "What is here is enough to go on without the runs themselves: `etairl study …` as above, "
+        "with `--reuse HERE`, makes only what is missing; `etairl report HERE` makes this page "
+        "again.",
         "## Claims of the paper",
         _claims(data["findings"]),
         *_small_kappa(data["predictions"]),
@@ -33,23 +33,60 @@ def notes(study: Study, data: Mapping[str, Any], figures: Sequence[Path]) -> str
         "MMD² in units of the demonstrations; cost: 0 is the expert, 1 a random policy.",
         _settings(data),
         *(f"![{path.stem}](figures/{path.name})" for path in figures if path.suffix == ".png"),
-        "Versions: " + ", ".join(f"{k} {v}" for k, v in data["versions"].items()) + ".",
+        _versions(data["versions"]),
     ]
     return "\n\n".join(parts) + "\n"
 
 
 def _commands(study: Study) -> list[str]:
-    found = []
-    for name in study.name.split("+"):
-        if name not in STUDIES:
-            found.append("etairl train …" if name == "runs" else f"etairl study {name}.toml")
-            continue
-        seeds = 1 + max(job.config.seed for job in study.jobs)
-        envs = dict.fromkeys(job.config.env for job in study.jobs)
-        some = "" if set(envs) == set(STUDIES[name].envs) else f" --envs {' '.join(envs)}"
-        scale = f" --scale {study.scale}" if study.scale else ""
-        found.append(f"etairl study {name}{scale} --seeds {seeds}{some} -o FOLDER")
-    return found
+    """What makes the runs and this page; every study has a folder of its own."""
+    names = study.name.split("+")
+    alone = sum(name != "runs" for name in names) == 1
+    found, folders = [], []
+    for place, name in enumerate(names, start=1):
+        folder = "RUN" if name == "runs" else "FOLDER" if alone else f"FOLDER{place}"
+        found.append(f"{_command(study, name)} -o {folder}")
+        folders.append("RUN …" if name == "runs" else folder)
+    return [*found, f"etairl report {' '.join(folders)} -o HERE"]
+
+
+def _command(study: Study, name: str) -> str:
+    if name == "runs":
+        return "etairl train …"
+    scale, jobs = _part(study, name)
+    sized = f" --scale {scale}" if scale else ""
+    if name not in STUDIES:
+        return f"etairl study {name}.toml{sized}"
+    seeds = 1 + max(job.config.seed for job in jobs)
+    envs = dict.fromkeys(job.config.env for job in jobs)
+    some = "" if set(envs) == set(STUDIES[name].envs) else f" --envs {' '.join(envs)}"
+    return f"etairl study {name}{sized} --seeds {seeds}{some}"
+
+
+def _part(study: Study, name: str) -> tuple[str | None, Sequence[Job]]:
+    """Scale and runs of one of the studies: of the environments and seeds that it is whole in.
+
+    Other studies may share some of its runs. All runs, where it is whole in none.
+    """
+    every = set(study.jobs)
+    kinds = dict.fromkeys((job.config.env, job.config.seed) for job in study.jobs)
+    for scale in (s for s in SCALES if study.scale in (None, s)):
+        found: list[Job] = []
+        for env, seed in kinds:
+            try:
+                asked = named_jobs(name, scale, [seed], [env])
+            except InputError:  # it has no such environment
+                continue
+            found += asked if every.issuperset(asked) else []
+        if found:
+            return scale, found
+    return study.scale, study.jobs
+
+
+def _versions(found: Mapping[str, str]) -> str:
+    different = any(" or " in version for version in found.values())
+    begin = "Made with different versions" if different else "Versions"
+    return f"{begin}: " + ", ".join(f"{k} {v}" for k, v in found.items()) + "."
 
 
 def _missing(study: Study, names: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from etairl.experiments.settings import read_config
 from etairl.experiments.study import Study, check_seeds
 from etairl.experiments.summary import FEWEST_CYCLES, copy_levels, tv_from_gail
 from etairl.experiments.tables import check_any, write_tables
-from etairl.runs import RunDirectory, versions
+from etairl.runs import RunDirectory
 from etairl.types import InputError
 
 _SMALL_KAPPA = 0.75
@@ -38,7 +38,7 @@ def as_study(paths: Sequence[Path], output: Path | None) -> Study:
     if (output / "runs").is_dir():
         raise InputError(f"{output} has runs of its own; choose another folder with -o")
     jobs = [job for study in studies for job in study.jobs]
-    digests = {job.name: d for s in studies for job in s.jobs if (d := s.digest(job))}
+    digests = {job.name: d for s in studies for job in s.jobs if (d := s.look(job))}
     for job, digest in _single_runs(
         [path for path in paths if not (path / "study.json").is_file()]
     ):
@@ -59,6 +59,7 @@ def as_study(paths: Sequence[Path], output: Path | None) -> Study:
     for job in distinct.values():
         if job.name in digests:
             whole.keep(job, digests[job.name])
+        whole.copy_failure(job, [] if whole.finished(job) else studies)
     copy_levels(whole, studies)
     return whole
 
@@ -96,7 +97,7 @@ def report_data(study: Study) -> dict[str, Any]:
     return {
         "name": study.name,
         "scale": study.scale,
-        "versions": versions(),
+        "versions": _versions(list(digests.values())),
         "counts": {
             s: sum(p.state == s for p in states) for s in dict.fromkeys(p.state for p in states)
         },
@@ -116,6 +117,16 @@ def report_data(study: Study) -> dict[str, Any]:
             for trouble in digests[job.name].diagnostics
         ],
     }
+
+
+def _versions(digests: Sequence[Digest]) -> dict[str, str]:
+    """That made the runs, all of them where runs differ, and how many runs do not say."""
+    known = [digest.versions for digest in digests if digest.versions]
+    names = dict.fromkeys(name for versions in known for name in versions)
+    found = {n: " or ".join(sorted({v.get(n, "none") for v in known})) for n in names}
+    if len(known) < len(digests):
+        found["unknown"] = f"for {len(digests) - len(known)} of {len(digests)} runs"
+    return found
 
 
 def _predictions(

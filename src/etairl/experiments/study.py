@@ -31,7 +31,14 @@ from etairl.experiments.flat import flatten
 from etairl.experiments.jobs import Job, same_run
 from etairl.experiments.settings import TrainConfig, config_from
 from etairl.locks import locked
-from etairl.runs import RunDirectory, holds_anything, read_metrics, write_atomic, write_json
+from etairl.runs import (
+    TO_GO_ON,
+    RunDirectory,
+    holds_anything,
+    read_metrics,
+    write_atomic,
+    write_json,
+)
 from etairl.types import InputError
 
 State = Literal["finished", "running", "failed", "stopped", "waiting"]
@@ -134,15 +141,21 @@ class Study:
 
         A digest of other settings, or of a run that has been made anew, does not count.
         """
-        run = self.run_path(job)
-        if not RunDirectory(run).finished:
-            return self._kept(job)
-        digest = digest_of(run, job.config)
+        digest = self.look(job)
+        run = RunDirectory(self.run_path(job))
+        if digest is None or not run.finished:
+            return digest
+        run.clear()
         text = as_text(digest)
         file = self._digest_file(job)
         if not file.is_file() or file.read_text() != text:
             write_atomic(file, text.encode())
         return read_digest(file)
+
+    def look(self, job: Job) -> Digest | None:
+        """The same, and nothing is written."""
+        run = self.run_path(job)
+        return digest_of(run, job.config) if RunDirectory(run).finished else self._kept(job)
 
     def keep(self, job: Job, digest: Digest) -> None:
         """Take the digest of a run that was made elsewhere."""
@@ -167,7 +180,8 @@ class Study:
             if RunDirectory(other.run_path(twin)).finished:
                 beside = self.run_path(job).with_name(f".{job.name}.part")
                 shutil.rmtree(beside, ignore_errors=True)
-                shutil.copytree(other.run_path(twin), beside)
+                left_over = shutil.ignore_patterns(*TO_GO_ON)
+                shutil.copytree(other.run_path(twin), beside, ignore=left_over)
                 os.replace(beside, self.run_path(job))
             elif (digest := other.digest(twin)) is not None:
                 self.keep(job, digest)
@@ -177,19 +191,30 @@ class Study:
     def fail(self, job: Job, kind: str, message: str, trace: str = "") -> None:
         """Write down why a run failed."""
         why = {"kind": kind, "message": message, "trace": trace}
-        write_json(self.path / "failures" / f"{job.name}.json", why)
+        write_json(self._failure_file(job), why)
 
     def forget_failure(self, job: Job) -> None:
         """The run is tried again."""
-        (self.path / "failures" / f"{job.name}.json").unlink(missing_ok=True)
+        self._failure_file(job).unlink(missing_ok=True)
+
+    def copy_failure(self, job: Job, others: Iterable["Study"]) -> None:
+        """Say of a run what other studies say now: why it failed, or nothing."""
+        told = next((other for other in others if other.failure(job)), None)
+        if told is None:
+            self.forget_failure(job)
+        else:
+            write_atomic(self._failure_file(job), told._failure_file(job).read_bytes())
 
     def failure(self, job: Job) -> str | None:
         """Why a run failed, in a sentence."""
         try:
-            found = json.loads((self.path / "failures" / f"{job.name}.json").read_text())
+            found = json.loads(self._failure_file(job).read_text())
         except (OSError, ValueError):
             return None
         return f"{found['kind']}: {found['message']}" if found["kind"] else found["message"]
+
+    def _failure_file(self, job: Job) -> Path:
+        return self.path / "failures" / f"{job.name}.json"
 
     def progress(self, job: Job) -> Progress:
         """How far a run is."""

@@ -1,5 +1,7 @@
 """Figures become files; no window system needed."""
 
+import os
+from io import BytesIO
 from pathlib import Path
 
 from matplotlib import rc_context
@@ -33,9 +35,15 @@ def save_figure(figure: Figure, path: Path, dpi: int = 150, colours: int | None 
     kind = path.suffix.lower()
     # Same figure, same bytes: no date inside, and names inside an SVG that are not drawn by lot.
     metadata = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
+    data = BytesIO()
     with rc_context({"svg.hashsalt": "etairl"}):
-        figure.savefig(path, dpi=dpi, metadata=metadata.get(kind))
+        figure.savefig(data, format=kind[1:], dpi=dpi, metadata=metadata.get(kind))
     if kind == ".png" and colours is not None:
-        with Image.open(path) as drawn:
+        with Image.open(data) as drawn:
             plain = drawn.convert("RGB").quantize(colours, dither=Image.Dither.NONE)
-        plain.save(path, dpi=(dpi, dpi), optimize=True)
+        data = BytesIO()
+        plain.save(data, "png", dpi=(dpi, dpi), optimize=True)
+    # The file appears whole or not at all, as everything that runs write.
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    beside.write_bytes(data.getvalue())
+    os.replace(beside, path)
