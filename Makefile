@@ -71,6 +71,6 @@ $(READY):
 	  { echo "'$(PYTHON)' cannot create virtual environments; install its venv package (Debian: apt-get install python3-venv)"; exit 2; }
 	@echo "creating $(VENV) from requirements.lock (once, a minute or two)"
 	@$(PYTHON) -m venv --clear $(VENV)
-	@$(BIN)/python -m pip install -qq --no-compile --disable-pip-version-check --requirement requirements.lock
-	@$(BIN)/python -m pip install -qq --no-compile --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --requirement requirements.lock
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
