@@ -3,9 +3,9 @@
 import numpy as np
 
 import etairl
-from etairl.experiments.augmentation import mending, train_generator
 from etairl.idle import IdleConfig
 from etairl.measures import FutureSampler
+from etairl.training.augmentation import mending, train_generator
 
 DEMOS = "etairl-Navigation-v0-300x50"
 

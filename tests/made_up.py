@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from etairl.experiments.jobs import Job
-from etairl.experiments.study import Study
 from etairl.runs import RunDirectory, write_json
+from etairl.studies.jobs import Job
+from etairl.studies.study import Study
 
 Level = Callable[[Job], float]
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from etairl.bench import run, sampling, solver, study, tabular
-from etairl.experiments.presets import preset
 from etairl.tasks import make_task
+from etairl.training.presets import preset
 from etairl.types import InputError
 
 

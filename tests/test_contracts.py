@@ -14,13 +14,13 @@ from etairl.algorithms.registry import ALGORITHMS, SOLVERS, AlgorithmName, Solve
 from etairl.costs.discriminator import DiscriminatorConfig, Form
 from etairl.costs.family import Cost
 from etairl.costs.linear import CostStep, LinearConfig
-from etairl.experiments.imitation import begin
-from etairl.experiments.preparation import prepare
-from etairl.experiments.settings import TrainConfig
 from etairl.measures import Method
 from etairl.runs import load_tree, save_tree
 from etairl.solvers.sac import SACConfig
 from etairl.solvers.solver import Solver
+from etairl.training.loop import begin
+from etairl.training.preparation import prepare
+from etairl.training.settings import TrainConfig
 from etairl.types import InputError
 
 TINY = TrainConfig(

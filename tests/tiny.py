@@ -2,8 +2,8 @@
 
 from etairl.algorithms.girl import GirlConfig
 from etairl.costs.discriminator import DiscriminatorConfig
-from etairl.experiments.settings import TrainConfig
 from etairl.solvers.sac import SACConfig
+from etairl.training.settings import TrainConfig
 
 TINY = TrainConfig(
     env="Pendulum-v1",

@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from etairl.eta import parse_eta
     from etairl.evaluation.inspection import inspect
     from etairl.evaluation.mmd import mmd2
-    from etairl.experiments.experts import load_expert
-    from etairl.experiments.presets import preset
-    from etairl.experiments.result import Result, train
-    from etairl.experiments.settings import TrainConfig
     from etairl.measures import FutureSampler
+    from etairl.training.experts import load_expert
+    from etairl.training.presets import preset
+    from etairl.training.result import Result, train
+    from etairl.training.settings import TrainConfig
     from etairl.types import InputError, Spec, Trajectories
 
 __all__ = [
@@ -39,19 +39,19 @@ _HOMES = {
     "Demos": "etairl.demos",
     "FutureSampler": "etairl.measures",
     "InputError": "etairl.types",
-    "Result": "etairl.experiments.result",
+    "Result": "etairl.training.result",
     "Selection": "etairl.demos",
     "Spec": "etairl.types",
-    "TrainConfig": "etairl.experiments.settings",
+    "TrainConfig": "etairl.training.settings",
     "Trajectories": "etairl.types",
     "inspect": "etairl.evaluation.inspection",
     "load_demos": "etairl.demos",
-    "load_expert": "etairl.experiments.experts",
+    "load_expert": "etairl.training.experts",
     "mmd2": "etairl.evaluation.mmd",
     "parse_eta": "etairl.eta",
-    "preset": "etairl.experiments.presets",
+    "preset": "etairl.training.presets",
     "save_demos": "etairl.demos",
-    "train": "etairl.experiments.result",
+    "train": "etairl.training.result",
 }
 
 

@@ -13,8 +13,8 @@ from etairl.algorithms.expert import ExpertConfig, make_expert_task
 from etairl.cli import expert
 from etairl.cli.app import main
 from etairl.demos import load_demos
-from etairl.experiments.experts import load_expert
 from etairl.runs import RunDirectory, read_metrics
+from etairl.training.experts import load_expert
 from etairl.types import InputError
 
 SMALL = [

@@ -13,11 +13,11 @@ import pytest
 from etairl.algorithms.girl import GirlConfig
 from etairl.cli.app import main
 from etairl.demos import Demos, load_demos, save_demos
-from etairl.experiments.result import train
-from etairl.experiments.settings import TrainConfig
 from etairl.rollouts import UniformPolicy, collect
 from etairl.solvers.sac import SACConfig
 from etairl.tasks import make_task
+from etairl.training.result import train
+from etairl.training.settings import TrainConfig
 
 ETAIRL = Path(sys.executable).with_name("etairl")
 SMALL = ("--width", "64", "--height", "48")

@@ -8,11 +8,11 @@ import pytest
 
 from etairl.demos import bundled_demos, find_demos, load_demos
 from etairl.demos.sources import BUNDLED
-from etairl.experiments.experts import load_expert
-from etairl.experiments.settings import expert_config
 from etairl.rollouts import collect
 from etairl.tasks import make_task
 from etairl.tasks.fetch import GRIPPER
+from etairl.training.experts import load_expert
+from etairl.training.settings import expert_config
 from etairl.types import InputError
 
 LEAST = {

@@ -13,7 +13,7 @@ from PIL import Image
 from etairl.cli.report import _draw
 from etairl.figures.results import Results, in_order, weighting
 from etairl.figures.save import save_figure
-from etairl.figures.studies import (
+from etairl.figures.study_figures import (
     arms_figure,
     discount_figure,
     families_figure,

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from etairl.claims.occupancies import go_stay_features, go_stay_game
 from etairl.eta import Dirac, Geometric
 from etairl.penalties import Simplex
 from etairl.regularisers import Entropy
+from etairl.replication.claims.occupancies import go_stay_features, go_stay_game
 from etairl.tabular.game import Game, LinearCosts
 from etairl.tabular.generators import random_mdp, random_policy
 from etairl.tabular.irl import MirrorSettings, emma, imitate, lpal, megan, mwal, wiem

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.optimize import least_squares, minimize, minimize_scalar
 
-from etairl.claims.occupancies import go_stay_features, go_stay_game, least_primal
 from etairl.eta import Dirac, Geometric, Poisson, ZeroModifiedGeometric
 from etairl.penalties import Ball
+from etairl.replication.claims.occupancies import go_stay_features, go_stay_game, least_primal
 from etairl.tabular.columns import generate
 from etairl.tabular.criterion import visits
 from etairl.tabular.game import Game, GANCosts, LinearCosts

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from etairl.claims.planning import differences
 from etairl.eta import Dirac, Geometric, Poisson
 from etairl.regularisers import Entropy, KullbackLeibler, Tsallis, Unregularised
+from etairl.replication.claims.planning import differences
 from etairl.tabular.criterion import criterion, critics, gradient, logit_gradient, visits
 from etairl.tabular.generators import go_stay, go_stay_policy, random_mdp, random_policy
 from etairl.tabular.measures import future, mu

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from etairl.claims.occupancies import fork_entropies, tower_forms
 from etairl.eta import Dirac, Geometric, Poisson
 from etairl.regularisers import Entropy
+from etairl.replication.claims.occupancies import fork_entropies, tower_forms
 from etairl.tabular.criterion import criterion, visits
 from etairl.tabular.generators import (
     go_stay,

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from etairl.claims.planning import decomposition_error
 from etairl.eta import Dirac, Geometric, Poisson, ZeroModifiedGeometric
+from etairl.replication.claims.planning import decomposition_error
 from etairl.tabular.criterion import criterion
 from etairl.tabular.generators import (
     all_deterministic,

@@ -11,12 +11,12 @@ import numpy as np
 from etairl.algorithms.girl import Expert, Girl, girl
 from etairl.costs.discriminator import Discriminator
 from etairl.eta import parse_eta
-from etairl.experiments.presets import preset
 from etairl.measures import FutureSampler
 from etairl.rollouts import UniformPolicy, collect
 from etairl.solvers.policy import ActionScaling
 from etairl.solvers.sac import SAC
 from etairl.tasks import make_task
+from etairl.training.presets import preset
 from etairl.types import Step, Task
 
 

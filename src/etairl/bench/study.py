@@ -5,10 +5,10 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from etairl.experiments.jobs import Job, rescaled
-from etairl.experiments.pool import cores, run_locally
-from etairl.experiments.studies import regularised
-from etairl.experiments.study import Study
+from etairl.replication.paper_studies import regularised
+from etairl.studies.jobs import Job, rescaled
+from etairl.studies.processes import cores, run_locally
+from etairl.studies.study import Study
 from etairl.types import InputError
 
 

@@ -11,11 +11,11 @@ from rich.console import Console
 from etairl.cli.console import out, parse
 from etairl.cli.evaluate import print_verdicts
 from etairl.cli.running import follow
-from etairl.experiments.presets import preset
-from etairl.experiments.result import Result
 from etairl.figures.learning import learning_figure
 from etairl.figures.save import save_figure
 from etairl.runs import RunDirectory, read_metrics
+from etairl.training.presets import preset
+from etairl.training.result import Result
 from etairl.types import InputError
 
 

@@ -10,9 +10,9 @@ from rich.console import Console
 from etairl.cli.console import out, parse, print_json, table
 from etairl.evaluation.explanation import FeatureGap
 from etairl.evaluation.matching import Distance
-from etairl.experiments.cost_maps import check_mapped, cost_maps
-from etairl.experiments.result import Result, Verdict
-from etairl.experiments.settings import read_config
+from etairl.training.heat_maps import check_mapped, cost_maps
+from etairl.training.result import Result, Verdict
+from etairl.training.settings import read_config
 from etairl.types import InputError, check_seed
 
 

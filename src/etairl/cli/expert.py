@@ -22,7 +22,6 @@ from etairl.algorithms.expert import (
 )
 from etairl.cli.console import Meter, out, parse, patient_interrupt, print_json
 from etairl.demos import Demos, save_demos
-from etairl.experiments.experts import load_expert
 from etairl.locks import held
 from etairl.rollouts import collect
 from etairl.runs import (
@@ -38,6 +37,7 @@ from etairl.solvers.sac import SAC
 from etairl.tasks import make_task, planned_expert
 from etairl.tasks.catalogue import planned_names
 from etairl.tasks.registry import imported
+from etairl.training.experts import load_expert
 from etairl.types import (
     DivergedError,
     InputError,

@@ -11,7 +11,14 @@ from etairl.cli.console import Meter, facts, out, parse, patient_interrupt, prin
 from etairl.cli.running import watching
 from etairl.demos import Demos, Selection, load_demos
 from etairl.eta import parse_eta
-from etairl.experiments.augmentation import (
+from etairl.idle import Generator, IdleConfig
+from etairl.measures import FutureSampler
+from etairl.runs import holds_anything
+from etairl.tasks import task_space
+from etairl.tasks.navigation import NAME as NAVIGATION
+from etairl.tasks.navigation import World
+from etairl.tasks.product import Goals, check_tasks
+from etairl.training.augmentation import (
     Paths,
     Trained,
     check_quality,
@@ -20,13 +27,6 @@ from etairl.experiments.augmentation import (
     split,
     train_generator,
 )
-from etairl.idle import Generator, IdleConfig
-from etairl.measures import FutureSampler
-from etairl.runs import holds_anything
-from etairl.tasks import task_space
-from etairl.tasks.navigation import NAME as NAVIGATION
-from etairl.tasks.navigation import World
-from etairl.tasks.product import Goals, check_tasks
 from etairl.types import InputError, Trajectories, check_seed
 
 FIGURE = "futures.png"

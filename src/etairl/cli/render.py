@@ -51,9 +51,9 @@ def run(arguments: list[str]) -> int:
 
     need("imageio_ffmpeg", "writing a clip")
     need("PIL", "writing a clip")
-    from etairl.experiments.result import Result
-    from etairl.experiments.scenes import demonstration, learner, make_scene, side_by_side
     from etairl.figures.clip import Clip, compose
+    from etairl.training.result import Result
+    from etairl.training.scenes import demonstration, learner, make_scene, side_by_side
 
     size = (config.width, config.height)
     with ExitStack() as stack:

@@ -7,19 +7,19 @@ from typing import Annotated, Any
 import tyro
 
 from etairl.cli.console import out, parse, print_json, working
-from etairl.experiments.jobs import shortened
-from etairl.experiments.notes import notes
-from etairl.experiments.reporting import as_study, report_data
 from etairl.figures.page import study_page
 from etairl.figures.results import FEW_SEEDS, Results
 from etairl.figures.save import save_figure
-from etairl.figures.studies import (
+from etairl.figures.study_figures import (
     arms_figure,
     discount_figure,
     families_figure,
     weighting_figure,
 )
+from etairl.replication.notes import notes
+from etairl.replication.reporting import as_study, report_data
 from etairl.runs import write_atomic
+from etairl.studies.jobs import shortened
 from etairl.types import InputError
 
 

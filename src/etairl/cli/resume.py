@@ -8,8 +8,8 @@ import tyro
 
 from etairl.cli.console import out, parse
 from etairl.cli.running import follow
-from etairl.experiments.settings import read_config
 from etairl.runs import RunDirectory
+from etairl.training.settings import read_config
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ from typing import Any
 from etairl.cli.console import Meter, facts, out, patient_interrupt
 from etairl.evaluation.diagnostics import diagnose
 from etairl.evaluation.futures import Futures
-from etairl.experiments.augmentation import Watch, augmented
-from etairl.experiments.imitation import run
-from etairl.experiments.preparation import Setting, prepare, remarks
-from etairl.experiments.settings import TrainConfig
 from etairl.idle import Progress
 from etairl.locks import held
 from etairl.runs import RunDirectory, read_metrics
+from etairl.training.augmentation import Watch, augmented
+from etairl.training.loop import run
+from etairl.training.preparation import Setting, prepare, remarks
+from etairl.training.settings import TrainConfig
 from etairl.types import DivergedError, InputError
 
 

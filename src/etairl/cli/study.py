@@ -9,14 +9,14 @@ from typing import Annotated
 import tyro
 
 from etairl.cli.console import Meter, out, parse, patient_interrupt, print_json, table
-from etairl.experiments.cluster import run_on_ray
-from etairl.experiments.grid import read_grid
-from etairl.experiments.jobs import Job, Scale, check_count, check_ready
-from etairl.experiments.pool import Ended, cores, run_locally
-from etairl.experiments.studies import named_jobs
-from etairl.experiments.study import Progress, Study
-from etairl.experiments.tables import write_tables
 from etairl.locks import locked
+from etairl.replication.paper_studies import named_jobs
+from etairl.studies.cluster import run_on_ray
+from etairl.studies.grid import read_grid
+from etairl.studies.jobs import Job, Scale, check_count, check_ready
+from etairl.studies.processes import Ended, cores, run_locally
+from etairl.studies.study import Progress, Study
+from etairl.studies.tables import write_tables
 from etairl.types import InputError
 
 _SECONDS_BETWEEN_LOOKS = 5.0

@@ -22,7 +22,7 @@ class Config:
 def run(arguments: list[str]) -> int:
     """The command."""
     config = parse(Config, arguments, "theory")
-    from etairl.claims import CHECKS, DOCUMENTED
+    from etairl.replication.claims import CHECKS, DOCUMENTED
 
     claims = [check() for check in track(list(CHECKS.values()), "checking claims")]
     different = [claim.id for claim in claims if claim.verdict != DOCUMENTED[claim.id]]

@@ -9,10 +9,10 @@ import tyro
 from etairl.algorithms.registry import ALGORITHMS
 from etairl.cli.console import parse
 from etairl.cli.running import follow
-from etairl.experiments.preparation import at_home_anywhere
-from etairl.experiments.presets import preset
-from etairl.experiments.settings import TrainConfig, read_config
 from etairl.runs import RunDirectory
+from etairl.training.preparation import at_home_anywhere
+from etairl.training.presets import preset
+from etairl.training.settings import TrainConfig, read_config
 from etairl.types import InputError
 
 

@@ -11,7 +11,7 @@ from etairl.types import InputError
 
 _MINARI = "minari:"
 _RECORDED = re.compile(r"(.+)-\d+x\d+")
-BUNDLED = Path(__file__).parents[1] / "demonstrations"
+BUNDLED = Path(__file__).parents[1] / "bundled"
 
 
 def load_demos(

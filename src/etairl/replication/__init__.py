@@ -1,0 +1,1 @@
+"""The paper: its studies, its claims, and what became of them."""

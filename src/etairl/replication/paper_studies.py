@@ -1,0 +1,164 @@
+"""The studies of the paper, run by run."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+
+from etairl.studies.jobs import Job, Scale, check_distinct, rescaled
+from etairl.training.flat import with_settings
+from etairl.training.presets import preset
+from etairl.training.settings import TrainConfig
+from etairl.types import InputError
+
+KAPPAS = (0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0)
+LAMBDAS = (1, 5, 10, 25, 40, 100)
+DISCOUNTS = (0.9, 0.99, 0.999)
+COLUMNS = {
+    "Hopper-v5": "paper/hopper",
+    "HalfCheetah-v5": "paper/halfcheetah",
+    "Ant-v5": "paper/ant",
+    "FetchReach-v4": "paper/fetchreach",
+    "etairl/Navigation-v0": "paper/navigation",
+}
+"""the column of the paper's table of each environment"""
+_GAIL, _NEAR, _UNIFORM = "geometric:0", "geometric:0.7", "geometric:1"
+_REGULARISERS: dict[str, dict[str, object]] = {
+    "no-penalty": {"gradient_penalty": 0.0},
+    "spectral-norm": {"gradient_penalty": 0.0, "spectral_norm": True},
+    "entropy-bonus": {"gradient_penalty": 0.0, "entropy_bonus": 0.01},
+    "label-smoothing": {"gradient_penalty": 0.0, "label_smoothing": 0.1},
+    "weight-decay": {"gradient_penalty": 0.0, "weight_decay": 0.001},
+    "input-noise": {"gradient_penalty": 0.0, "input_noise": 0.1},
+}
+
+
+def regularised(env: str) -> TrainConfig:
+    """The sizes of the paper's table with the players of the preset `default`.
+
+    Ten demonstrations, the paper's sampler, a discriminator with gradient penalty, half of its
+    negatives from the newest cycle, a replay that forgets nothing.
+    """
+    column, default = preset(COLUMNS[env]), preset("default")
+    return replace(
+        column,
+        demonstrations=default.demonstrations,
+        girl=replace(
+            column.girl,
+            fresh_share=default.girl.fresh_share,
+            fresh_cycles=default.girl.fresh_cycles,
+            capacity=default.girl.capacity,
+        ),
+        cost=default.cost,
+        sac=replace(default.sac, hidden=column.sac.hidden),
+    )
+
+
+def bare(env: str) -> TrainConfig:
+    """The same with the paper's discriminator: small, no penalty, negatives from all the replay."""
+    column, start = preset(COLUMNS[env]), regularised(env)
+    girl = replace(start.girl, fresh_share=column.girl.fresh_share)
+    return replace(start, girl=girl, cost=column.cost)
+
+
+Arms = list[tuple[str, TrainConfig]]
+
+
+def _weighted(config: TrainConfig, arm: str, etas: Sequence[str]) -> Arms:
+    return [(arm, replace(config, eta=eta)) for eta in etas]
+
+
+def _figure1(env: str) -> Arms:
+    geometric = [f"geometric:{kappa:g}" for kappa in KAPPAS]
+    return _weighted(regularised(env), "default", geometric) + _weighted(
+        bare(env), "bare", [_GAIL, _UNIFORM]
+    )
+
+
+def _figure2(env: str) -> Arms:
+    poisson = [f"poisson:{rate}" for rate in LAMBDAS]
+    return _weighted(regularised(env), "default", [_GAIL, *poisson, _UNIFORM])
+
+
+def _figure3(env: str) -> Arms:
+    start = regularised(env)
+    arms = _weighted(start, "default", [_GAIL, "geometric:0.99", _UNIFORM])
+    for gamma in DISCOUNTS:
+        if gamma != start.sac.gamma_rl:
+            other = with_settings(start, {"gamma_rl": gamma})
+            arms += _weighted(other, f"gamma_rl={gamma:g}", [_GAIL])
+    return arms
+
+
+def _many_tasks(env: str) -> Arms:
+    # Every demonstration is a task of its own: all of them.
+    start = replace(regularised(env), demonstrations=None)
+    invented = with_settings(start, {"idle": _NEAR, "eta": _NEAR})
+    return [*_weighted(start, "default", [_GAIL, _NEAR, _UNIFORM]), ("idle", invented)]
+
+
+def _ablation(env: str) -> Arms:
+    start, ends = regularised(env), [_GAIL, _UNIFORM]
+    arms = _weighted(start, "default", [_GAIL, "geometric:0.99", _UNIFORM])
+    for arm, settings in _REGULARISERS.items():
+        arms += _weighted(with_settings(start, settings), arm, ends)
+    exact = with_settings(start, {"sampler": "exact"})
+    arms += _weighted(exact, "exact-sampler", ["geometric:0.99", _UNIFORM])
+    if env in ("Hopper-v5", "Ant-v5"):  # the others never end early
+        for mode in ("fixed", "absorbing"):
+            arms += _weighted(with_settings(start, {"mode": mode}), mode, ends)
+    return arms
+
+
+@dataclass(frozen=True)
+class Named:
+    """A study of the paper."""
+
+    about: str
+    envs: tuple[str, ...]
+    arms: Callable[[str], Arms]
+
+
+_CONTROL = ("Hopper-v5", "HalfCheetah-v5", "Ant-v5")
+STUDIES = {
+    "figure1": Named("geometric weightings, kappa from 0 to 1", _CONTROL, _figure1),
+    "figure2": Named("Poisson weightings", _CONTROL, _figure2),
+    "figure3": Named("discounts of GAIL beside MEGAN", _CONTROL, _figure3),
+    "fetch": Named("reaching with an arm, short episodes", ("FetchReach-v4",), _many_tasks),
+    "navigation": Named("around the lakes", ("etairl/Navigation-v0",), _many_tasks),
+    "ablation": Named(
+        "regularisers, samplers, early ends", ("HalfCheetah-v5", "Hopper-v5"), _ablation
+    ),
+}
+
+
+def named_jobs(
+    name: str, scale: Scale, seeds: Sequence[int], envs: Sequence[str] | None = None
+) -> list[Job]:
+    """The runs of a study of the paper; the first seed of everything comes first.
+
+    Args:
+        name: one of `STUDIES`.
+        scale: how many episodes are played per cycle; see `rescaled`.
+        seeds: one run of each setting for each.
+        envs: only these environments.
+    """
+    if name not in STUDIES:
+        close = get_close_matches(name, STUDIES, n=1)
+        known = f"choose from {', '.join(STUDIES)}, or"
+        hint = f"did you mean {close[0]}? Or" if close else known
+        raise InputError(f"unknown study {name!r}; {hint} name a .toml file")
+    study = STUDIES[name]
+    chosen = study.envs if envs is None else tuple(envs)
+    can = _CONTROL if study.envs[0] in _CONTROL else study.envs
+    odd = [env for env in chosen if env not in can]
+    if odd or not chosen:
+        what = f"{name} has no environment {', '.join(odd)}" if odd else "no environment is named"
+        raise InputError(f"{what}; choose from {', '.join(can)}")
+    jobs = [
+        Job(arm, replace(rescaled(config, scale), seed=seed))
+        for seed in seeds
+        for env in chosen
+        for arm, config in study.arms(env)
+    ]
+    check_distinct(jobs)
+    return jobs

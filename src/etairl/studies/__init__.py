@@ -1,0 +1,1 @@
+"""Many runs: asked for, made side by side, and put into tables."""

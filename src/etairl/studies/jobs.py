@@ -1,0 +1,185 @@
+"""The runs of a study before they run: their names, no two the same, all able to start."""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from etairl.demos import Selection, load_demos
+from etairl.eta import Dirac
+from etairl.runs import RunDirectory
+from etairl.tasks import make_task
+from etairl.training.preparation import fitting_demos
+from etairl.training.settings import TrainConfig
+from etairl.types import InputError, Task
+
+Scale = Literal["smoke", "quick", "paper"]
+SCALES = get_args(Scale)
+_LONGEST_NAME = 100
+_SINCE_DIGESTS: tuple[str, ...] = ()
+"""settings added after digests were first kept, as in `_NEWER` of settings.py: with its default,
+such a setting is no part of what tells runs apart, and digests without it still count"""
+_MOST_RUNS = 10_000
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of a study: where it stands in the comparison, and all its settings."""
+
+    arm: str
+    """what it differs in besides environment, weighting and seed"""
+    config: TrainConfig
+    lines: dict[str, str] = field(default_factory=dict, compare=False)
+    """where a setting was asked for, for instance `grid.toml, line 7`"""
+
+    @property
+    def name(self) -> str:
+        """The folder of the run; the same settings have the same name everywhere."""
+        c = self.config
+        words = "_".join((c.env, str(c.eta), self.arm, f"s{c.seed}"))
+        plain = re.sub(r"[^\w.=+-]+", "-", words)
+        return shortened(plain, words, f"_s{c.seed}")
+
+    @property
+    def cell(self) -> tuple[str, str, str]:
+        """What its seeds are averaged over: environment, arm, weighting."""
+        assert self.config.eta is not None
+        return self.config.env, self.arm, self.config.eta
+
+    def where(self, *settings: str) -> str:
+        """The first place that is known of these settings, to begin a sentence with."""
+        found = next((self.lines[s] for s in (*settings, "") if s in self.lines), None)
+        return "" if found is None else f"{found}: "
+
+
+def shortened(plain: str, words: str, tail: str = "") -> str:
+    """The name of a file; a long one is cut, and a hash of all its words keeps it distinct."""
+    if len(plain) <= _LONGEST_NAME:
+        return plain
+    short = plain[: _LONGEST_NAME - 30].rstrip("-_")
+    return f"{short}-{sha256(words.encode()).hexdigest()[:10]}{tail}"
+
+
+def rescaled(config: TrainConfig, scale: Scale) -> TrainConfig:
+    """The same run with fewer episodes per cycle, and as many cycles and updates.
+
+    `paper` changes nothing. `quick` plays 10 episodes per cycle instead of 90, never more than
+    were asked for. `smoke` ends after four cycles of two episodes of at most 100 steps: it learns
+    nothing and shows that all works.
+    """
+    girl = config.girl
+    if scale == "paper":
+        return config
+    if scale == "quick":
+        cycles = max(1, girl.transitions // (girl.episodes * config.horizon))
+        episodes = min(10, girl.episodes)
+        sized = replace(girl, episodes=episodes, transitions=cycles * episodes * config.horizon)
+        return replace(config, girl=sized)
+    horizon = min(config.horizon, 100)
+    sized = replace(girl, episodes=2, transitions=4 * 2 * horizon, remaining_cycles=3)
+    return replace(config, girl=sized, horizon=horizon, measure_every=2)
+
+
+def same_run(config: TrainConfig) -> str:
+    """Equal for settings that make the same bytes, however they are spelled."""
+    plain = _telling(config) | {"eta": str(config.future.eta)}
+    if config.algorithm == "gail":
+        plain["algorithm"] = "megan"
+    if config.future.eta == Dirac(0):
+        plain["sampler"] = "exact"  # both samplers are one law here, and draw alike
+    return json.dumps(plain, sort_keys=True)
+
+
+def _telling(config: Any) -> dict[str, Any]:
+    """All settings, but for later ones that have their default."""
+    found = {}
+    for f in fields(config):
+        value = getattr(config, f.name)
+        default = f.default if f.default_factory is MISSING else f.default_factory()
+        if f.name not in _SINCE_DIGESTS or value != default:
+            found[f.name] = _telling(value) if is_dataclass(value) else value
+    return found
+
+
+def check_count(runs: int) -> None:
+    """Refuse a study of more runs than anyone can look at."""
+    if runs > _MOST_RUNS:
+        raise InputError(f"{runs:,} runs are too many; the most is {_MOST_RUNS:,}")
+
+
+def check_distinct(jobs: Iterable[Job]) -> None:
+    """Refuse a run that is asked for twice, and two runs of one name."""
+    by_settings: dict[str, Job] = {}
+    by_name: dict[str, Job] = {}
+    for job in jobs:
+        twin = by_settings.setdefault(same_run(job.config), job)
+        if twin is not job:
+            also = twin.where("").removesuffix(": ")
+            raise InputError(
+                f"{job.where('')}the run {job.name} is asked for twice"
+                f"{f' (also {also})' if also else ''}; leave one out"
+            )
+        if by_name.setdefault(job.name, job) is not job:
+            raise InputError(f"{job.where('')}two different runs have the name {job.name}")
+
+
+def check_ready(jobs: Sequence[Job]) -> None:
+    """Refuse a study whose runs could not start: demonstrations and simulators are tried."""
+    tried: set[tuple[Any, ...]] = set()
+    for job in jobs:
+        c = job.config
+        kind = (c.env, c.demos, c.demonstrations, c.horizon, c.mode, c.frozen_cost)
+        if kind in tried:
+            continue
+        tried.add(kind)
+        if c.frozen_cost is not None and not RunDirectory(Path(c.frozen_cost)).finished:
+            raise InputError(f"{job.where('frozen_cost')}{c.frozen_cost} is no finished run")
+        select = Selection(c.demonstrations, c.horizon)
+        try:
+            load_demos(c.demos, select=select)
+        except InputError as error:
+            hint = "" if job.lines else "; leave the environment out with --envs"
+            guilty = ("demonstrations", "demos") if _loads(c) else ("demos",)
+            raise InputError(
+                f"{job.where(*guilty)}the demonstrations of {c.env}: {error}{hint}"
+            ) from None
+        try:
+            task = _task(c, c.horizon)
+        except InputError as error:
+            if _plays(c):
+                why = f"{c.env} takes no horizon of {c.horizon} steps"
+                raise InputError(f"{job.where('horizon')}{why}") from None
+            raise InputError(f"{job.where('env', 'mode')}{error}") from None
+        try:
+            found = fitting_demos(c, task, select)
+        except InputError as error:
+            raise InputError(f"{job.where('demos')}{error}") from None
+        if len(found.trajectories) < 2:
+            where = job.where("demonstrations", "demos")
+            raise InputError(f"{where}comparing behaviours needs at least 2 demonstrations")
+
+
+def _task(config: TrainConfig, horizon: int) -> Task:
+    c = config
+    return make_task(c.env, 1, horizon=horizon, mode=c.mode, seed=c.seed, threads=1)
+
+
+def _plays(config: TrainConfig) -> bool:
+    """Whether the environment is fine but for the horizon."""
+    try:
+        _task(config, 1)
+    except InputError:
+        return False
+    return True
+
+
+def _loads(config: TrainConfig) -> bool:
+    """Whether the demonstrations are fine but for how many are asked for."""
+    try:
+        load_demos(config.demos, select=Selection(None, config.horizon))
+    except InputError:
+        return False
+    return True

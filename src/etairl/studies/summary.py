@@ -1,0 +1,266 @@
+"""The results of a study: a row per finished run, statistics per setting, comparisons by seed."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from etairl.eta import Dirac
+from etairl.evaluation.matching import normalised_cost
+from etairl.evaluation.statistics import (
+    compare,
+    improvement_bounds,
+    probability_of_improvement,
+    summarise,
+    summarise_shares,
+)
+from etairl.measures import FutureSampler
+from etairl.rollouts import UniformPolicy
+from etairl.runs import write_json
+from etairl.studies.jobs import Job
+from etairl.studies.study import Study
+from etairl.tasks import make_task
+from etairl.training.result import play
+from etairl.training.settings import TrainConfig
+
+Row = dict[str, Any]
+METRICS = ("mmd2_rho", "mmd2_mu", "cost", "mmd2_rho_raw", "mmd2_mu_raw")
+"""smaller is better; cost is normalised: 0 the expert, 1 a random policy"""
+FEWEST_CYCLES = 20
+"""of a run that has learned enough to say something"""
+_RANDOM_EPISODES = 50
+_COST_FLOOR = 0.05
+"""a cost so near to the expert's 0 is the expert's"""
+
+
+def result_rows(study: Study) -> list[Row]:
+    """Finished runs in the order they were asked for. The same runs make the same rows."""
+    levels = _Levels(study.path)
+    rows = []
+    for job in study.jobs:
+        digest = study.digest(job)
+        if digest is not None:
+            rows.append(_row(job, digest.result, levels.random_return(job)))
+    return rows
+
+
+def _row(job: Job, result: Mapping[str, Any], random: float) -> Row:
+    config, last = job.config, result["remaining"]
+    expert, cost = result["expert_return"], None
+    if expert is not None and expert != random:
+        cost = normalised_cost(last["return"], expert, random)
+    distances = {
+        f"{name}{suffix}": last[name][key]
+        for name in ("mmd2_rho", "mmd2_mu", "mmd2_rho_raw", "mmd2_mu_raw")
+        for suffix, key in (("", "value"), ("_low", "low"), ("_high", "high"), ("_floor", "floor"))
+    }
+    return {
+        "run": job.name,
+        "env": config.env,
+        "arm": job.arm,
+        "eta": config.eta,
+        "seed": config.seed,
+        "algorithm": config.algorithm,
+        "sampler": config.sampler,
+        "gamma_rl": config.sac.gamma_rl,
+        "mode": config.mode,
+        "cycles": result["cycles"],
+        "transitions": result["transitions"],
+        "judged_cycles": last["cycles"],
+        "return": last["return"],
+        "return_std": last["return_std"],
+        "expert_return": expert,
+        "random_return": random,
+        "cost": cost,
+        # Of many tasks: the share that was solved, and the cost on the scale of these tasks.
+        "success": last.get("success"),
+        "normalised_cost": last.get("normalised_cost"),
+        **distances,
+        "best_cycle": result["best"]["cycle"],
+        "best_mmd2_mu": result["best"]["mmd2_mu"],
+        "collapsed_share": result["collapsed_share"],
+        "diagnostics": " ".join(d["name"] for d in result["diagnostics"]),
+    }
+
+
+class _Levels:
+    """Returns of a random policy, played once per task and kept."""
+
+    def __init__(self, folder: Path):
+        self._file = folder / "random.json"
+        self._found: dict[str, float] = {}
+        if self._file.is_file():
+            self._found = json.loads(self._file.read_text())
+
+    def add(self, other: "_Levels") -> None:
+        if not other._found.items() <= self._found.items():
+            self._found |= other._found
+            write_json(self._file, self._found)
+
+    def random_return(self, job: Job) -> float:
+        c = job.config
+        key = f"{c.env} {c.mode} {c.horizon}"
+        if key not in self._found:
+            task = make_task(c.env, 1, horizon=c.horizon, mode=c.mode, threads=1)
+            # The level belongs to the task: it must not depend on which run came first.
+            played = play(replace(c, seed=0), UniformPolicy(task), _RANDOM_EPISODES, 0).returns
+            assert played is not None
+            self._found[key] = float(played.mean())
+            write_json(self._file, self._found)
+        return self._found[key]
+
+
+def cells(rows: Iterable[Row]) -> dict[tuple[str, str, str], dict[int, Row]]:
+    """Rows by environment, arm and weighting, and in each by seed."""
+    found: dict[tuple[str, str, str], dict[int, Row]] = {}
+    for row in rows:
+        found.setdefault((row["env"], row["arm"], row["eta"]), {})[row["seed"]] = row
+    return found
+
+
+def statistics(rows: Sequence[Row], jobs: Sequence[Job]) -> list[dict[str, Any]]:
+    """Per setting and metric: mean, interquartile mean, intervals, and beside kappa = 0.
+
+    Arms other than the default stand beside that, too, where it has the same weighting.
+    """
+    settings = {job.cell: job.config for job in jobs}
+    by_cell, found = cells(rows), []
+    for number, (cell, seeds) in enumerate(by_cell.items()):
+        config = settings[cell]
+        entry: dict[str, Any] = dict(zip(("env", "arm", "eta"), cell, strict=True))
+        entry["seeds"] = sorted(seeds)
+        entry["tv_from_gail"] = tv_from_gail(config, config.horizon)
+        base = baseline(by_cell, cell, settings)
+        entry["baseline"] = base[2] if base is not None else None
+        entry["baseline_arm"] = base[1] if base is not None else None
+        beside = {"against_baseline": base, "against_default": _default(by_cell, cell, settings)}
+        for index, metric in enumerate((*METRICS, "normalised_cost", "success")):
+            values = values_of(seeds, metric)
+            if not values:
+                continue
+            rng = np.random.default_rng([17, number, index])
+            entry[metric] = asdict(summarise(rng, [np.array(list(values.values()))]))
+            if metric == "success":  # larger is better there; comparisons are of what is lost
+                continue
+            for name, other in beside.items():
+                paired = None
+                if other is not None:
+                    theirs = by_cell[other]
+                    level = floor_of(theirs, metric)
+                    paired = compare(values, values_of(theirs, metric), floor=level)
+                entry[metric][name] = None if paired is None else asdict(paired)
+        found.append(entry)
+    return found
+
+
+def tv_from_gail(config: TrainConfig, horizon: int) -> float:
+    r"""Share of the discriminator's frames that are others than with kappa = 0 (errata (l)).
+
+    The total variation between the laws of the time index in episodes of `horizon` steps, both
+    with the run's own $\gamma_{IRL}$ and sampler.
+    """
+    gail = FutureSampler(Dirac(0), config.gamma_irl, config.sampler)
+    return float(0.5 * np.abs(config.future.law(horizon) - gail.law(horizon)).sum())
+
+
+def floor_of(seeds: Mapping[int, Row], metric: str) -> float:
+    """The level that the expert has beside itself; below it a share of a value says nothing."""
+    if metric in ("cost", "normalised_cost"):
+        return _COST_FLOOR
+    found = [row.get(f"{metric}_floor") for row in seeds.values()]
+    known = [floor for floor in found if floor is not None]
+    return max(0.0, float(np.mean(known))) if known else 0.0
+
+
+def values_of(seeds: Mapping[int, Row], metric: str) -> dict[int, float]:
+    """A metric by seed, where it is known."""
+    return {seed: row[metric] for seed, row in sorted(seeds.items()) if row[metric] is not None}
+
+
+def baseline(
+    found: Mapping[tuple[str, str, str], Any],
+    cell: tuple[str, str, str],
+    settings: Mapping[tuple[str, str, str], TrainConfig],
+) -> tuple[str, str, str] | None:
+    """The setting with kappa = 0 and all else equal; for that itself None.
+
+    A sampler says nothing about kappa = 0, so an arm that differs from the default in nothing else
+    falls back on it.
+    """
+    if settings[cell].future.eta == Dirac(0):
+        return None
+    gail = [c for c in found if c[0] == cell[0] and settings[c].future.eta == Dirac(0)]
+    for arm, but in ((cell[1], ()), ("default", ("sampler",))):
+        for other in gail:
+            if other[1] == arm and _alike(settings[other], settings[cell], but):
+                return other
+    return None
+
+
+def _alike(a: TrainConfig, b: TrainConfig, but: Sequence[str]) -> bool:
+    """Do two runs differ in nothing but weighting and seed, and perhaps these settings?"""
+    plain = [asdict(config) for config in (a, b)]
+    for settings in plain:
+        for name in ("eta", "seed", *but):
+            del settings[name]
+        if settings["algorithm"] == "gail":  # megan with kappa = 0
+            settings["algorithm"] = "megan"
+    return plain[0] == plain[1]
+
+
+def _default(
+    found: Mapping[tuple[str, str, str], Any],
+    cell: tuple[str, str, str],
+    settings: Mapping[tuple[str, str, str], TrainConfig],
+) -> tuple[str, str, str] | None:
+    """The default arm with the same weighting; None for that itself."""
+    if cell[1] == "default":
+        return None
+    eta = settings[cell].future.eta
+    same = (c for c in found if c[:2] == (cell[0], "default") and settings[c].future.eta == eta)
+    return next(same, None)
+
+
+def across_tasks(rows: Sequence[Row], jobs: Sequence[Job], metric: str) -> list[dict[str, Any]]:
+    """Each arm and weighting over its environments, as strata, in shares of kappa = 0.
+
+    Distances of different tasks have different scales, so each is divided by the mean of that
+    task's runs with kappa = 0 and the same seeds, whose noise the intervals include. Environments
+    without such runs are left out, and by name those where kappa = 0 is at the expert's floor.
+    """
+    settings = {job.cell: job.config for job in jobs}
+    by_cell, found = cells(rows), []
+    kinds = dict.fromkeys(cell[1:] for cell in by_cell)
+    for number, kind in enumerate(kinds):
+        ours, others, at_floor = [], [], []
+        for cell in by_cell:
+            base = baseline(by_cell, cell, settings) if cell[1:] == kind else None
+            if base is None:
+                continue
+            x, y = (values_of(by_cell[c], metric) for c in (cell, base))
+            both = sorted(x.keys() & y.keys())
+            theirs = np.array([y[seed] for seed in both])
+            if both and theirs.mean() <= floor_of(by_cell[base], metric):
+                at_floor.append(cell[0])
+            elif both:
+                ours.append(np.array([x[seed] for seed in both]))
+                others.append(theirs)
+        if not ours:
+            continue
+        rng = np.random.default_rng([19, number])
+        entry = {"arm": kind[0], "eta": kind[1], "tasks": len(ours), "left_out": at_floor}
+        entry |= asdict(summarise_shares(rng, ours, others))
+        entry["improvement"] = probability_of_improvement(ours, others)
+        entry["improvement_bounds"] = improvement_bounds(rng, ours, others)
+        found.append(entry)
+    return found
+
+
+def copy_levels(study: Study, others: Iterable[Study]) -> None:
+    """Take the returns of random policies from other studies, instead of playing them again."""
+    every = _Levels(study.path)
+    for other in others:
+        every.add(_Levels(other.path))

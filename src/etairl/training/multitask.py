@@ -1,0 +1,150 @@
+"""The multi-task setting: how many tasks are solved, those that were shown and all others.
+
+Two settings, as in the paper (appendix D). *Learned*: the tasks of the demonstrations and the
+training horizon. *Generalisation*: every task that there is, and twice the horizon. Starts are
+drawn anew in both.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from etairl.evaluation.matching import normalised_cost
+from etairl.rollouts import UniformPolicy, collect
+from etairl.tasks import make_task, planned_expert
+from etairl.tasks.product import LawName, ProductTask
+from etairl.training.preparation import Setting
+from etairl.training.settings import TrainConfig
+from etairl.types import Policy, Trajectories
+
+EXPERT = "expert, planned"
+_CHANCE_EPISODES = 25
+_LONGER = 2
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a policy reaches on all tasks, given twice the time."""
+
+    episodes: int
+    horizon: int
+    return_mean: float
+    return_std: float
+    normalised_cost: float | None
+    """0 is the planned expert on the same tasks, 1 a random policy; None without such an expert"""
+    success: float
+    """share of episodes whose last state solves the task"""
+
+
+def play_tasks(
+    config: TrainConfig,
+    policy: Policy,
+    seed: int,
+    tasks: Float[np.ndarray, "episodes task"] | int,
+    longer: int = 1,
+) -> Trajectories:
+    """One episode per task given, or so many with tasks from the law of all.
+
+    Args:
+        config: of the run.
+        policy: draws its actions.
+        seed: of starts, tasks and actions.
+        tasks: the tasks, or how many to draw.
+        longer: by how much the horizon is longer than that of training.
+    """
+    drawn = isinstance(tasks, int)
+    law: LawName = "full" if drawn else "training"
+    task = make_task(
+        config.env,
+        tasks if drawn else len(tasks),
+        horizon=longer * config.horizon,
+        seed=seed,
+        law=law,
+    )
+    assert isinstance(task, ProductTask)
+    if not drawn:
+        task.assign(tasks)
+    return collect(np.random.default_rng([seed, 13]), task, policy, task.envs)
+
+
+def demonstrated_tasks(setting: Setting, episodes: int, seed: int) -> np.ndarray:
+    """Tasks of demonstrations, each once, and again only if there are too few."""
+    tasks = setting.demos.trajectories.tasks
+    assert tasks is not None
+    return tasks[np.resize(np.random.default_rng([seed, 17]).permutation(len(tasks)), episodes)]
+
+
+def success_rate(setting: Setting, played: Trajectories) -> float | None:
+    """Share of episodes whose last state solves the task; None where there is a single task."""
+    if not isinstance(setting.task, ProductTask) or played.final_observations is None:
+        return None
+    return float(setting.task.success(played.final_observations).mean())
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What returns on the demonstrated tasks are measured with."""
+
+    expert: float
+    random: float
+
+    @staticmethod
+    def of(setting: Setting) -> "Scale | None":
+        """From the demonstrations and a random policy; None where these tell no difference."""
+        returns = setting.demos.trajectories.returns
+        if not isinstance(setting.task, ProductTask) or returns is None:
+            return None
+        seed = setting.config.seed + 4_000_037
+        tasks = demonstrated_tasks(setting, _CHANCE_EPISODES, seed)
+        played = play_tasks(setting.config, UniformPolicy(setting.task), seed, tasks)
+        scale = Scale(float(returns.mean()), float(_returns(played).mean()))
+        return None if scale.expert == scale.random else scale
+
+    def __call__(self, learner: float) -> float:
+        """The normalised cost of a mean return."""
+        return normalised_cost(learner, self.expert, self.random)
+
+
+def solved(setting: Setting, played: Trajectories, scale: Scale | None) -> dict[str, float]:
+    """How many tasks were solved, and at what cost; nothing where there is a single task."""
+    rate, returns = success_rate(setting, played), played.returns
+    found = {} if rate is None else {"success": rate}
+    if scale is not None and returns is not None:
+        found["normalised_cost"] = scale(float(returns.mean()))
+    return found
+
+
+def generalise(
+    setting: Setting, policies: dict[str, Policy], episodes: int, seed: int
+) -> dict[str, Outcome]:
+    """Every policy, a random one and the planned expert on all tasks, with twice the time."""
+    config = setting.config
+    expert = planned_expert(setting.task.spec.environment or config.env)
+    everyone = policies | {"random": UniformPolicy(setting.task)}
+    if expert is not None:
+        everyone |= {EXPERT: expert}
+    played = {
+        name: play_tasks(config, policy, seed, episodes, _LONGER)
+        for name, policy in everyone.items()
+    }
+    means = {name: float(_returns(t).mean()) for name, t in played.items()}
+    scale = Scale(means[EXPERT], means["random"]) if EXPERT in means else None
+    if scale is not None and scale.expert == scale.random:
+        scale = None
+    return {
+        name: Outcome(
+            episodes=len(t),
+            horizon=_LONGER * config.horizon,
+            return_mean=means[name],
+            return_std=float(_returns(t).std()),
+            normalised_cost=None if scale is None else scale(means[name]),
+            success=success_rate(setting, t) or 0.0,
+        )
+        for name, t in played.items()
+    }
+
+
+def _returns(t: Trajectories) -> np.ndarray:
+    assert t.returns is not None
+    return t.returns

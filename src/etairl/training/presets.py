@@ -1,0 +1,142 @@
+"""Named settings: the paper's table, and what we found to work."""
+
+from dataclasses import replace
+from difflib import get_close_matches
+
+from etairl.algorithms.girl import GirlConfig
+from etairl.costs.discriminator import DiscriminatorConfig
+from etairl.costs.family import Inputs
+from etairl.solvers.sac import SACConfig
+from etairl.training.settings import TrainConfig
+from etairl.types import InputError
+
+
+def _paper(env: str, demos: str, **sizes: int) -> TrainConfig:
+    """A column of the hyper-parameter table of the paper's appendix.
+
+    What the table leaves open is filled in the plainest way: Adam with rate 3e-4 everywhere, ReLU,
+    adaptive temperature with the usual target, Polyak 0.005, gamma_rl 0.99, no regulariser on the
+    discriminator, negatives from the whole replay (errata (n9)).
+    """
+    return TrainConfig(
+        env=env,
+        demos=demos,
+        demonstrations=None,
+        eta="geometric:1",
+        sampler="two_stage",
+        horizon=sizes["length"],
+        girl=GirlConfig(
+            transitions=sizes["transitions"],
+            episodes=90,
+            solver_updates=sizes["sac_epoch"],
+            solver_batch=sizes["sac_batch"],
+            cost_updates=sizes["d_epoch"],
+            cost_batch=sizes["d_batch"],
+            cost_every=sizes["d_rate"],
+            capacity=1_000_000,
+            expert_capacity=1_000_000,
+            fresh_share=0.0,
+            remaining_cycles=100,
+        ),
+        cost=DiscriminatorConfig(
+            hidden_d=(sizes["d_hidden"],) * sizes["d_layers"],
+            activation_d="relu",
+            gradient_penalty=0.0,
+        ),
+        sac=SACConfig(hidden=(64,) * sizes["p_layers"]),
+    )
+
+
+_MUJOCO = {
+    "length": 500,
+    "sac_epoch": 500,
+    "sac_batch": 256,
+    "d_rate": 1,
+    "d_epoch": 50,
+    "d_batch": 512,
+    "p_layers": 3,
+    "d_layers": 1,
+    "transitions": 10_000_000,
+}
+_SMALL = {"p_layers": 4, "d_layers": 3, "d_hidden": 16}
+_FETCH = {"length": 100, "sac_epoch": 300, "sac_batch": 1024, "d_rate": 5, "d_epoch": 500}
+_MAZE = {"length": 50, "sac_epoch": 150, "sac_batch": 128, "d_rate": 1, "d_epoch": 300}
+
+_NEAR_CLONE = TrainConfig(
+    warm_start=True,
+    anchor=True,
+    girl=GirlConfig(transitions=500_000, critic_cycles=5),
+    sac=SACConfig(hidden=(128, 128), temperature=0.3),
+)
+"""A learner that begins as a clone of the expert, and pays 0.3 per nat for leaving it."""
+
+PRESETS: dict[str, TrainConfig] = {
+    # Gradient penalty, half-fresh negatives, a replay that forgets nothing.
+    "default": TrainConfig(),
+    "near-clone": _NEAR_CLONE,
+    "paper/hopper": _paper("Hopper-v5", "Hopper-v5-25x500", **_MUJOCO, d_hidden=16),
+    "paper/halfcheetah": _paper("HalfCheetah-v5", "HalfCheetah-v5-25x500", **_MUJOCO, d_hidden=32),
+    "paper/ant": _paper("Ant-v5", "Ant-v5-25x500", **_MUJOCO, d_hidden=32),
+    "paper/fetchreach": _paper(
+        "FetchReach-v4",
+        "FetchReach-v4-200x100",
+        **_FETCH,
+        **_SMALL,
+        d_batch=512,
+        transitions=1_000_000,
+    ),
+    "paper/navigation": _paper(
+        "etairl/Navigation-v0",
+        "etairl-Navigation-v0-300x50",
+        **_MAZE,
+        **_SMALL,
+        d_batch=128,
+        transitions=500_000,
+    ),
+}
+
+
+def _many_tasks(column: str, inputs: Inputs, **girl: int) -> TrainConfig:
+    """What solves most tasks: larger networks, short discounts, and a little cloning."""
+    start = PRESETS[column]
+    return replace(
+        start,
+        eta="geometric:0.7",
+        sampler="exact",
+        cloning=1.0,
+        girl=replace(
+            start.girl,
+            solver_updates=500,
+            solver_batch=256,
+            cost_updates=100,
+            cost_batch=256,
+            cost_every=1,
+            fresh_share=0.5,
+            **girl,
+        ),
+        cost=DiscriminatorConfig(hidden_d=(128, 128), inputs=inputs, gradient_penalty=0.1),
+        sac=SACConfig(
+            hidden=(128, 128),
+            normalise=True,
+            gamma_rl=0.95,
+            actor_lr=1e-3,
+            critic_lr=1e-3,
+            first_temperature=0.1,
+        ),
+    )
+
+
+PRESETS |= {
+    # A cost of states alone: no draw of the learner's actions looks like the planner's.
+    "navigation": _many_tasks("paper/navigation", "state"),
+    "fetchreach": _many_tasks("paper/fetchreach", "state_action", episodes=20, transitions=200_000),
+}
+
+
+def preset(name: str) -> TrainConfig:
+    """Settings by name."""
+    if name not in PRESETS:
+        close = get_close_matches(name, PRESETS, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"choose from {', '.join(PRESETS)}"
+        raise InputError(f"unknown preset {name!r}; {hint}")
+    return PRESETS[name]

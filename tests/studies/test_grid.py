@@ -1,0 +1,254 @@
+"""Grids from TOML, and the studies of the paper: what they ask for, and what is refused."""
+
+import re
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from etairl.replication.paper_studies import STUDIES, bare, named_jobs, regularised
+from etairl.studies.grid import read_grid
+from etairl.studies.jobs import SCALES, check_distinct, check_ready, rescaled
+from etairl.training.flat import flatten, known, with_settings
+from etairl.training.presets import preset
+from etairl.training.settings import TrainConfig
+from etairl.types import InputError
+
+GRID = """\
+preset = "default"
+seeds = 2
+
+[settings]
+env = "Pendulum-v1"
+demos = "Pendulum-v1-25x200"
+horizon = 50
+gamma_rl = 0
+
+[grid]
+eta = ["dirac:0",
+       "geometric:0.9"]
+hidden = [[16, 16], [8]]
+
+[[runs]]
+eta = "poisson:5"
+patience = "none"
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "grid.toml"
+    path.write_text(text, newline="")
+    return path
+
+
+def test_a_grid_is_every_combination_and_the_further_runs(tmp_path):
+    jobs = read_grid(write(tmp_path, GRID))
+    assert len(jobs) == 2 * (2 * 2 + 1)
+    assert [job.config.seed for job in jobs] == [0] * 5 + [1] * 5
+    first, last = jobs[0], jobs[4]
+    assert first.name == "Pendulum-v1_dirac-0_hidden=16x16_s0"
+    assert (first.config.sac.hidden, first.config.sac.gamma_rl) == ((16, 16), 0.0)
+    assert (last.config.eta, last.config.patience) == ("poisson:5", None)
+    check_ready(jobs)
+
+
+def test_the_example_is_ready(tmp_path):
+    jobs = read_grid(Path(__file__).parents[2] / "examples" / "study.toml")
+    assert len(jobs) == 3 * (3 * 2 + 1)
+    check_ready(jobs)
+
+
+REFUSED = [
+    ('seeds = 2\nfoo = 1\n[grid]\neta = ["dirac:0"]', "line 2: unknown key 'foo'"),
+    ("[settings]\nhidden = [16]\ngama_rl = 0.9", "line 3: unknown setting 'gama_rl'; did you mean"),
+    ('[settings]\nhorizon = "long"', "line 2: horizon takes a whole number, got 'long'"),
+    ("[settings]\nhorizon = true", "line 2: horizon takes a whole number"),
+    ("[settings]\n\nhorizon = 0", "line 3: horizon must be at least 1"),
+    ('[grid]\nsampler = ["exact", "odd"]', "line 2: sampler takes one of two_stage, exact"),
+    ('[grid]\neta = ["dirac:0", "geometric:2"]', "line 2: .*geometric"),
+    ('[grid]\neta = "dirac:0"', "line 2: eta must be a list"),
+    ("[grid]\neta = []", "line 2: eta must be a list"),
+    ('[grid]\neta = ["dirac:0", "dirac:0"]', "line 2: eta has 'dirac:0' twice"),
+    ('[grid]\neta = ["dirac:0", "geometric:0"]', "line 1: the run .* is asked for twice"),
+    ('[grid]\neta = ["dirac:0"]\n[[runs]]\neta = "dirac:0"', "line 3: .*twice .*line 1"),
+    ("seeds = 0", "line 1: seeds is how many"),
+    ("seeds = [1, 1]", "line 1: seeds is how many"),
+    ("[settings]\nseed = 3", "line 2: give seeds"),
+    ('preset = "defualt"', "line 1: unknown preset .* did you mean default"),
+    ("[grid]\neta = [", "line 2"),
+    ("[[runs]]\npatience = 3\n[[runs]]\npatience = 0", "line 4: patience"),
+    ('[settings]\nalgorithm = "gail"\neta = "uniform"', "line 3: "),
+    ("seeds = 100000000000\n[settings]\nhorizon = 9", "100,000,000,000 runs are too many"),
+    (
+        f"[grid]\nhorizon = {list(range(1, 300))}\nepisodes = {list(range(1, 300))}",
+        "line 1: 268,203 runs are too many",
+    ),
+    ("", "it asks for no run"),
+    ("seeds = 2", "it asks for no run"),
+    ("settings.hidden = [16]\nsettings.horizon = 0", "line 2: horizon must be at least 1"),
+    ("\nsettings = { hidden = [16], horizon = 0 }", "line 2: horizon must be at least 1"),
+    ("seeds = 1\n\n[[grid]]\nhorizon = [1]", "line 3: grid must be a table"),
+    ("[settings]\nhorizon = 9\n[settings.girl]\nepisodes = 1", "line 3: unknown setting 'girl'"),
+    ('[grid]\nsampler = ["two_stage", "exact"]\neta = ["dirac:0"]', "asked for twice"),
+    ("[grid]\nhorizon = [1, 2.5]", "line 2: horizon takes a whole number, got 2.5"),
+    ("\nseeds = 100000\n[settings]\nhorizon = 9", "line 2: 100,000 runs are too many"),
+    (f"\nseeds = [0, {10**23}]\n[settings]\nhorizon = 9", "line 2: the seed must be"),
+    ("\nruns = 3", "line 2: runs must be a list of tables"),
+]
+
+
+@pytest.mark.parametrize(("text", "why"), REFUSED, ids=[why[:40] for _, why in REFUSED])
+def test_what_is_wrong_is_refused_with_its_line(tmp_path, text, why):
+    with pytest.raises(InputError, match=f"grid.toml.*{why}"):
+        read_grid(write(tmp_path, text))
+
+
+WRITTEN_ODDLY = [
+    ('\n["settings"]\n\nhorizon = 0', 4),
+    ("\n[ 'settings' ]\n\nhorizon = 0", 4),
+    ('[settings]\nepisodes = 9\n"h\\u006frizon" = 0', 3),
+    ("seeds = 1\nsettings . horizon = 0", 2),
+    ('[settings]\nhidden = [8]\n"foo bar" = 1', 3),
+    ('runs = [\n{eta = "dirac:0"},\n{eta = "bad"}]', 3),
+    ('runs = [ # {\n{hidden = [8,\n8], eta = "uniform"},\n\n{eta = "}"}]', 5),
+    ('[settings]\nenv = """\n[grid]\nhorizon = 1"""\nhorizon = 0', 5),
+    ("[settings]\nenv = '''\n\"\"\"\n[grid]''''\nhorizon = 0", 5),
+    ('[settings]\nenv = "\\"[" # [\nhorizon = 0', 3),
+    ("[settings]\r\nhidden = [\r\n8]\r\nhorizon = 0", 4),
+    ("[[runs]]\nhorizon = 9\n[[runs]]\nhorizon = 8\n[runs.sac]\nhidden = [8]", 5),
+]
+
+
+@pytest.mark.parametrize(("text", "line"), WRITTEN_ODDLY)
+def test_the_line_is_found_however_it_is_written(tmp_path, text, line):
+    with pytest.raises(InputError, match=rf"grid\.toml, line {line}: "):
+        read_grid(write(tmp_path, text))
+
+
+HUGE = f"0x{'f' * 5000}"
+DEEP = f"{'.a' * 3000} = 1"
+BREAKING = {
+    "a float of 401 digits": (f"[settings]\n\ngamma_rl = {10**400}", "between -2^63 and 2^63"),
+    "a whole number": (f"[settings]\n\nhorizon = {10**21}", "between -2^63 and 2^63"),
+    "hexadecimal": (f"[settings]\n\nhorizon = {HUGE}", "between -2^63 and 2^63"),
+    "in a list": (f"[settings]\n\nhidden = [{10**21}]", "between -2^63 and 2^63"),
+    "digits": (f"[settings]\n\nhorizon = {'9' * 5000}\nepisodes = 3", "too many digits"),
+    "digits of no list": (f"\n[grid]\nhorizon = {HUGE}", "too many digits"),
+    "digits of a seed": (f"\n\nseeds = [-1, {HUGE}]", "too many digits"),
+    "lists": (f"[settings]\n\nhidden = {'[' * 2000}{']' * 2000}\nhorizon = 9", "nested"),
+    "tables": (f"[settings]\n\nhidden{DEEP}", "nested"),
+    "tables of a grid": (f"[grid]\n\nhidden{DEEP}", "nested"),
+    "tables of seeds": (f"\n\nseeds{DEEP}\n[settings]\nhorizon = 9", "nested"),
+    "tables of a preset": (f"\n\npreset{DEEP}", "nested"),
+    "a long name": (f'[settings]\n\ndemos = "{"x" * 5000}"', "File name too long"),
+    "a long name of a run": (f'[settings]\n\nfrozen_cost = "{"x" * 5000}"', "File name too long"),
+}
+
+
+@pytest.mark.parametrize(("text", "why"), BREAKING.values(), ids=BREAKING)
+def test_what_would_break_the_reader_is_refused_with_its_line(tmp_path, text, why):
+    with pytest.raises(InputError, match=rf"grid\.toml, line 3: .*{re.escape(why)}"):
+        read_grid(write(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (
+            '[settings]\ndemos = "Pendulum-v1-25x200"\nenv = "Pendulum-v1"\nhorizon = 3000000000',
+            "line 4: Pendulum-v1 takes no horizon of 3000000000 steps",
+        ),
+        ('[settings]\nenv = "Pendulum-v1"\ndemos = "mine.npz"', "line 3: .*no such file: mine.npz"),
+        ('[settings]\nenv = "Nonsense-v0"\ndemos = "Pendulum-v1-25x200"', "line 2: .*Nonsense"),
+        (
+            '[settings]\nenv = "Pendulum-v1"\ndemos = "Pendulum-v1-25x200"\ndemonstrations = 99',
+            "line 4: .*99",
+        ),
+        (
+            '[settings]\nenv = "Pendulum-v1"\ndemos = "Pendulum-v1-25x200"\nhorizon = 50\n'
+            'frozen_cost = "missing-run"',
+            "line 5: missing-run is no finished run",
+        ),
+        (
+            '[settings]\nenv = "Hopper-v5"\ndemos = "Pendulum-v1-25x200"\nhorizon = 50',
+            "line 3: .*3 columns",
+        ),
+    ],
+)
+def test_what_could_not_start_is_refused_with_its_line(tmp_path, text, why):
+    jobs = read_grid(write(tmp_path, text))
+    with pytest.raises(InputError, match=f"grid.toml, {why}"):
+        check_ready(jobs)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(InputError, match=r"no\.toml: cannot be read"):
+        read_grid(tmp_path / "no.toml")
+
+
+def test_flat_names_are_all_settings_once():
+    config = TrainConfig()
+    parts = ("girl", "cost", "linear", "generator", "sac")
+    nested = asdict(config)
+    count = len(nested) - len(parts) + sum(len(nested[part]) for part in parts)
+    assert len(known()) == count
+    assert with_settings(preset("near-clone"), flatten(config)) == config
+
+
+@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.parametrize("scale", SCALES)
+def test_studies_of_the_paper(name, scale):
+    jobs = named_jobs(name, scale, range(3))
+    check_distinct(jobs)
+    for job in jobs:
+        column = regularised(job.config.env).girl
+        # As many updates in every cycle, and (but for smoke) as many cycles, as the paper.
+        assert job.config.girl.solver_updates == column.solver_updates
+        assert job.config.girl.cost_updates == column.cost_updates
+        if scale != "smoke":
+            cycles = job.config.girl.transitions // (job.config.girl.episodes * job.config.horizon)
+            assert cycles == column.transitions // (column.episodes * job.config.horizon)
+
+
+def test_quick_is_222_cycles_of_ten_episodes():
+    config = named_jobs("figure1", "quick", [0])[0].config
+    assert (config.girl.episodes, config.girl.transitions) == (10, 222 * 10 * 500)
+
+
+def test_quick_never_plays_more_than_was_asked_for():
+    config = replace(preset("default"), horizon=50)
+    small = replace(config, girl=replace(config.girl, episodes=4, transitions=150))
+    assert rescaled(small, "quick").girl == replace(small.girl, transitions=4 * 50)
+
+
+def test_figure1_asks_for_what_the_paper_shows():
+    jobs = named_jobs("figure1", "paper", [0, 1], ["Ant-v5"])
+    etas = [job.config.eta for job in jobs if job.arm == "default" and job.config.seed == 0]
+    assert etas == [f"geometric:{k}" for k in ("0", "0.25", "0.5", "0.75", "0.9", "0.99", "1")]
+    assert [job.config.eta for job in jobs if job.arm == "bare"] == [
+        "geometric:0",
+        "geometric:1",
+    ] * 2
+    assert all(job.config.sampler == "two_stage" for job in jobs)
+
+
+def test_bare_is_the_discriminator_of_the_paper():
+    config, column = bare("Ant-v5"), preset("paper/ant")
+    assert config.cost == column.cost
+    assert config.girl.fresh_share == column.girl.fresh_share == 0.0
+    assert config.sac == regularised("Ant-v5").sac
+
+
+def test_unknown_studies_and_environments():
+    with pytest.raises(InputError, match="did you mean figure1"):
+        named_jobs("figur1", "quick", [0])
+    with pytest.raises(InputError, match="has no environment Pendulum"):
+        named_jobs("figure1", "quick", [0], ["Pendulum-v1"])
+    with pytest.raises(InputError, match="fetch has no environment Hopper-v5; choose from Fetch"):
+        named_jobs("fetch", "quick", [0], ["Hopper-v5"])
+    with pytest.raises(InputError, match="no environment is named; choose from Hopper-v5"):
+        named_jobs("figure1", "quick", [0], [])
+    with pytest.raises(InputError, match=r"choose from figure1, .*, or name a \.toml file"):
+        named_jobs("qqq", "quick", [0])
+    with pytest.raises(InputError, match="is asked for twice"):
+        named_jobs("figure1", "quick", [0], ["Hopper-v5", "Hopper-v5"])

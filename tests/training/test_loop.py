@@ -1,0 +1,330 @@
+"""Whole runs, small: what they write, what they refuse, what comes back."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tiny import TINY
+
+import etairl
+from etairl.demos import Selection
+from etairl.runs import RunDirectory, read_metrics
+from etairl.solvers.sac import SACConfig
+from etairl.training.preparation import prepare, remarks
+from etairl.training.presets import PRESETS, preset
+from etairl.training.settings import read_config
+from etairl.types import InputError
+
+ETAIRL = Path(sys.executable).with_name("etairl")
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory) -> etairl.Result:
+    return etairl.train(TINY, tmp_path_factory.mktemp("run") / "one")
+
+
+def test_cloning_beside_the_cost_comes_closer_to_the_demonstrations(tmp_path, result):
+    """300 updates with weight 10 must lower the error of the actions on the demonstrations."""
+    updates = replace(TINY.girl, solver_updates=50)
+    cloned = etairl.train(replace(TINY, girl=updates, cloning=10.0), tmp_path / "cloned")
+    free = etairl.train(replace(TINY, girl=updates), tmp_path / "free")
+    shown = result.demonstrations
+    errors = [np.abs(r.policy(shown.observations) - shown.actions).mean() for r in (cloned, free)]
+    assert errors[0] < 0.8 * errors[1]
+    with pytest.raises(InputError, match="cloning must be >= 0"):
+        replace(TINY, cloning=-1.0)
+
+
+def test_gail_is_megan_with_all_weight_on_the_present_bit_for_bit(tmp_path):
+    """By the names of the command line, over six cycles, in every file that has no clock."""
+    choices = {
+        "gail": {"algorithm": "gail", "eta": None},
+        "dirac": {"eta": "dirac:0"},
+        "geometric": {"eta": "geometric:0"},
+        "other": {"eta": "geometric:0.9"},
+    }
+    files = ("policy.safetensors", "cost.safetensors", "metrics.jsonl", "result.json")
+    bytes_of = {}
+    for name, choice in choices.items():
+        path = etairl.train(replace(TINY, **choice), tmp_path / name).path
+        assert len(read_metrics(path)) >= 5
+        bytes_of[name] = [(path / file).read_bytes() for file in files]
+    assert bytes_of["gail"] == bytes_of["dirac"] == bytes_of["geometric"]
+    assert bytes_of["other"] != bytes_of["gail"]
+
+
+def test_demonstrations_with_other_bounds_are_refused(tmp_path):
+    """Pendulum's torques lie in [-2, 2]."""
+    demos = etairl.load_demos("Pendulum-v1-25x200")
+    wild = replace(demos.trajectories, actions=5.0 * demos.trajectories.actions)
+    declared = replace(demos.spec, action_low=(-10.0,), action_high=(10.0,))
+    silent = replace(demos.spec, action_low=None, action_high=None)
+    for spec, message in ((declared, r"bounds \[-10, 10\]"), (silent, "lie beyond the bounds")):
+        path = tmp_path / "wild.npz"
+        etairl.save_demos(etairl.Demos(wild, spec), path, overwrite=True)
+        with pytest.raises(InputError, match=message):
+            prepare(replace(TINY, demos=str(path)))
+    few = demos.trajectories.actions.copy()
+    few[:3] = 2.5
+    etairl.save_demos(
+        etairl.Demos(replace(demos.trajectories, actions=few), silent), path, overwrite=True
+    )
+    said = remarks(prepare(replace(TINY, demos=str(path))))
+    assert said == ["3 of 250 demonstrated actions were clipped to the bounds"]
+    with np.load(path, allow_pickle=False) as arrays:
+        bounds = {"action_low": np.float32([-2.0]), "action_high": np.float32([2.0])}
+        np.savez(tmp_path / "bounded.npz", **dict(arrays), **bounds)
+    assert remarks(prepare(replace(TINY, demos=str(tmp_path / "bounded.npz")))) == said
+
+
+def test_a_horizon_beyond_the_demonstrations_is_said():
+    (said,) = remarks(prepare(replace(TINY, horizon=300)))
+    assert "5 of 5 demonstrations were cut before 300 steps" in said
+
+
+def test_the_expert_has_a_row_when_no_demonstration_is_left(tmp_path):
+    small = replace(TINY, demonstrations=None, girl=replace(TINY.girl, transitions=250))
+    verdicts = etairl.train(small, tmp_path / "all").evaluate(episodes=5, cloning=False)
+    (half,) = (v for v in verdicts if v.name.startswith("expert"))
+    returns = etairl.load_demos(TINY.demos, select=Selection(steps=50)).trajectories.returns
+    assert (half.episodes, half.return_mean) == (13, pytest.approx(returns[12:].mean()))
+    assert half.mmd2_mu.value < 0.1
+
+
+def test_files_of_a_run(result):
+    names = {path.name for path in result.path.iterdir()}
+    assert names == {
+        *("config.json", "versions.json", "metrics.jsonl", "timing.jsonl", "result.json"),
+        *("policy.safetensors", "best-policy.safetensors", "cost.safetensors", "tensorboard"),
+    }
+    assert read_config(result.path) == TINY
+    rows = read_metrics(result.path)
+    assert [row["cycle"] for row in rows] == [1, 2, 3, 4, 5, 6]
+    assert ["mmd2_mu" in row for row in rows] == [False, True] * 3
+    assert not any("second" in key or "time" in key for row in rows for key in row)
+    assert result.metrics["remaining"]["cycles"] == 4
+
+
+def test_tensorboard_reads_the_events(result):
+    from tensorboardX.proto.event_pb2 import Event
+
+    (file,) = (result.path / "tensorboard").iterdir()
+    data, values = file.read_bytes(), {}
+    while data:
+        size = int.from_bytes(data[:8], "little")
+        event = Event.FromString(data[12 : 12 + size])
+        data = data[12 + size + 4 :]
+        for value in event.summary.value:
+            values[value.tag, event.step] = value.simple_value
+    rows = read_metrics(result.path)
+    assert values["return", rows[-1]["transitions"]] == pytest.approx(rows[-1]["return"], rel=1e-6)
+
+
+def test_policy_and_cost_in_python(result):
+    demos = etairl.load_demos("Pendulum-v1-25x200").trajectories
+    observations, actions = demos.observations[:7], demos.actions[:7]
+    chosen = result.policy(observations)
+    assert chosen.shape == (7, 1)
+    assert (np.abs(chosen) <= 2.0).all()
+    drawn = result.policy(observations, np.random.default_rng(0))
+    assert not np.array_equal(drawn, chosen)
+    costs = result.cost(observations, actions)
+    assert costs.shape == (7,)
+    assert (costs < 0).all()  # log D
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_rows_of_another_shape_are_refused(result):
+    observations = etairl.load_demos("Pendulum-v1-25x200").trajectories.observations[:7]
+    with pytest.raises(InputError, match=r"rows of 3 columns, got shape \(3,\); one row is obs"):
+        result.policy(observations[0])
+    with pytest.raises(InputError, match="actions must be rows of 1 column"):
+        result.cost(observations, observations)
+    with pytest.raises(InputError, match="the seed must be >= 0 and below 2"):
+        result.evaluate(seed=-1)
+
+
+def test_a_saved_run_is_the_same_run(result, tmp_path):
+    result.save(tmp_path / "kept")
+    again = etairl.Result(tmp_path / "kept")
+    observations = etairl.load_demos("Pendulum-v1-25x200").trajectories.observations[:5]
+    assert np.array_equal(again.policy(observations), result.policy(observations))
+    best = etairl.Result(tmp_path / "kept", "best")
+    assert best.policy(observations).shape == (5, 1)
+    with pytest.raises(InputError, match="exists already"):
+        result.save(tmp_path / "kept")
+
+
+def test_the_table(result):
+    verdicts = {v.name: v for v in result.evaluate(4, cloning=False)}
+    assert list(verdicts) == ["learner", "random", "expert, held out"]
+    assert verdicts["random"].normalised_cost == pytest.approx(1.0)
+    expert = verdicts["expert, held out"]
+    assert expert.episodes == 20
+    assert abs(expert.normalised_cost) < 0.3
+    assert expert.mmd2_mu.value < verdicts["learner"].mmd2_mu.value
+    for verdict in verdicts.values():
+        assert verdict.mmd2_mu.low <= verdict.mmd2_mu.value <= verdict.mmd2_mu.high
+
+
+def test_same_settings_same_bytes(result, tmp_path):
+    again = etairl.train(TINY, tmp_path / "again")
+    for name in ("policy.safetensors", "cost.safetensors", "metrics.jsonl", "result.json"):
+        assert (again.path / name).read_bytes() == (result.path / name).read_bytes()
+
+
+def test_early_stopping(tmp_path):
+    config = replace(TINY, patience=1, measure_every=1)
+    found = etairl.train(
+        replace(config, girl=replace(TINY.girl, transitions=50_000)), tmp_path / "r"
+    )
+    scores = [row["mmd2_mu"] for row in read_metrics(found.path)]
+    assert len(scores) < 200
+    assert min(scores) == scores[-2] < scores[-1]
+
+
+def test_a_warm_start_begins_as_a_clone(tmp_path):
+    config = replace(
+        TINY,
+        warm_start=True,
+        demonstrations=20,
+        horizon=200,
+        girl=replace(TINY.girl, transitions=1000),
+        sac=SACConfig(hidden=(64, 64)),
+    )
+    found = etairl.train(config, tmp_path / "warm")
+    # A random pendulum returns about -1,200, the expert -130; the clone draws its actions.
+    assert read_metrics(found.path)[0]["return"] > -500
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_is_there(name):
+    assert preset(name) == PRESETS[name]
+
+
+def test_presets_are_the_table_of_the_paper():
+    """Appendix, hyper-parameters; N = 90 everywhere."""
+    table = {
+        "hopper": (500, 500, 256, 1, 50, 512, 3, 64, 1, 16, 10**7),
+        "halfcheetah": (500, 500, 256, 1, 50, 512, 3, 64, 1, 32, 10**7),
+        "ant": (500, 500, 256, 1, 50, 512, 3, 64, 1, 32, 10**7),
+        "fetchreach": (100, 300, 1024, 5, 500, 512, 4, 64, 3, 16, 10**6),
+        "navigation": (50, 150, 128, 1, 300, 128, 4, 64, 3, 16, 5 * 10**5),
+    }
+    for name, row in table.items():
+        c = preset(f"paper/{name}")
+        found = (
+            *(c.horizon, c.girl.solver_updates, c.girl.solver_batch, c.girl.cost_every),
+            *(c.girl.cost_updates, c.girl.cost_batch, len(c.sac.hidden), c.sac.hidden[0]),
+            *(len(c.cost.hidden_d), c.cost.hidden_d[0], c.girl.transitions),
+        )
+        assert found == row, name
+        assert c.girl.episodes == 90
+        assert c.girl.capacity == c.girl.expert_capacity == 10**6
+        assert c.cost.gradient_penalty == 0.0
+        assert c.sampler == "two_stage"
+        assert c.gamma_irl == 1.0
+
+
+def etairl_train(tmp_path, *arguments, output="run"):
+    command = [ETAIRL, "train", "-o", output, *map(str, arguments)]
+    return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--env", "Hopper-v5", "--demos", "Pendulum-v1-25x200"), "observations have 3 columns"),
+        (("--env", "CartPole-v1", "--demos", "Pendulum-v1-25x200"), "observations have 3 columns"),
+        (("--demos", "nowhere.npz"), "no such file: nowhere.npz"),
+        (("--preset", "paper/hoper"), "unknown preset 'paper/hoper'; did you mean paper/hopper?"),
+        (("--eta", "geometric:1.5"), "geometric"),
+        (("--env", "HalfCheeta-v5"), "did you mean HalfCheetah-v5"),
+        (("--demonstrations", "9000"), "HalfCheetah-v5-25x500: asked for 9000 episodes, but there"),
+        (("--demonstrations", "26"), "at most 25, in `etairl train` with --demonstrations 25"),
+        (("--transitions", "0"), "transitions must be at least 1"),
+        (("--episodes", "1"), "episodes must be at least 2"),
+        (("--preset", "near-clone", "--normalise"), "leave out --normalise"),
+        (("--algorithm", "gail", "--eta", "poisson:25"), "gail is megan with eta dirac:0"),
+        (("--algorithm", "gial"), "gail"),
+        (("--mode", "fixed", "--env", "CartPole-v1"), "has no switch for its early ends"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_writes_nothing(tmp_path, arguments, message):
+    done = etairl_train(tmp_path, *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_is_never_overwritten(result, tmp_path):
+    result.save(tmp_path / "run")
+    before = (tmp_path / "run/result.json").read_bytes()
+    done = etairl_train(tmp_path)
+    assert done.returncode == 2
+    assert "holds a run already (finished); choose another folder" in done.stderr
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos/cat.png").write_text("")
+    done = etairl_train(tmp_path, output="photos")
+    assert "exists and is no run" in done.stderr
+    assert (tmp_path / "run/result.json").read_bytes() == before
+    assert os.listdir(tmp_path / "photos") == ["cat.png"]
+
+
+def test_other_versions_and_other_files_are_refused(result, tmp_path):
+    def resume(name):
+        command = [ETAIRL, "resume", name]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+
+    result.save(tmp_path / "old")
+    (tmp_path / "old/result.json").unlink()
+    versions = json.loads((tmp_path / "old/versions.json").read_text())
+    (tmp_path / "old/versions.json").write_text(json.dumps(versions | {"jax": "0.0.1"}))
+    config = json.loads((tmp_path / "old/config.json").read_text())
+    (tmp_path / "old/config.json").write_text(json.dumps(config))  # not as it would be rewritten
+
+    def contents():
+        files = sorted((tmp_path / "old").rglob("*"))
+        return {path: path.read_bytes() for path in files if path.is_file()}
+
+    before = contents()
+    done = resume("old")
+    assert done.returncode == 2
+    assert "was begun with other versions (jax 0.0.1 →" in done.stderr
+    assert done.stdout == ""
+    assert contents() == before
+    (tmp_path / "old/config.json").write_text(json.dumps(config | {"colour": "blue"}))
+    assert "is not of this version" in resume("old").stderr
+    assert "is no run directory" in resume("nowhere").stderr
+
+
+def test_nan_stops_the_run_and_says_where(tmp_path):
+    """A learning rate beyond all reason; the checkpoint before it stays."""
+    config = replace(TINY, sac=SACConfig(hidden=(16, 16), critic_lr=1e30, actor_lr=1e30))
+    with pytest.raises(FloatingPointError, match=r"NaN or infinity in solver.*after cycle \d+"):
+        etairl.train(config, tmp_path / "run")
+    assert not RunDirectory(tmp_path / "run").finished
+
+
+def test_ctrl_c_keeps_what_was_learned(tmp_path):
+    command = [ETAIRL, "train", "-o", "run", "--env=Pendulum-v1", "--demos=Pendulum-v1-25x200"]
+    command += ["--horizon=50", "--solver-updates=5", "--hidden", "16", "--cost-updates=3"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    metrics = tmp_path / "run/metrics.jsonl"
+    for _ in range(600):
+        if metrics.is_file() and metrics.read_text().count("\n") >= 3:
+            break
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "stopping soon" in said
+    assert RunDirectory(tmp_path / "run").has_checkpoint
