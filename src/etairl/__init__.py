@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from etairl.evaluation.mmd import mmd2
     from etairl.measures import FutureSampler
     from etairl.training.experts import load_expert
+    from etairl.training.flat import configure
     from etairl.training.presets import preset
     from etairl.training.result import Result, train
     from etairl.training.settings import TrainConfig
@@ -24,6 +25,7 @@ __all__ = [
     "Spec",
     "TrainConfig",
     "Trajectories",
+    "configure",
     "inspect",
     "load_demos",
     "load_expert",
@@ -33,7 +35,7 @@ __all__ = [
     "save_demos",
     "train",
 ]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "Demos": "etairl.demos",
@@ -44,6 +46,7 @@ _HOMES = {
     "Spec": "etairl.types",
     "TrainConfig": "etairl.training.settings",
     "Trajectories": "etairl.types",
+    "configure": "etairl.training.flat",
     "inspect": "etairl.evaluation.inspection",
     "load_demos": "etairl.demos",
     "load_expert": "etairl.training.experts",

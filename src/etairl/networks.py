@@ -1,4 +1,4 @@
-"""The networks of the deep solvers: plain MLPs, twins of them, a normaliser of inputs."""
+"""The networks of the deep solvers: plain MLPs, pairs of them, a normaliser of inputs."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -8,6 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from etairl.types import InputError
@@ -21,16 +22,13 @@ _NUMPY = {
 }
 
 
-def checked_widths(
-    name: str, widths: Sequence[int], activation: str, fewest: int = 1
-) -> tuple[int, ...]:
-    """Widths of hidden layers, if a network can have them, and that activation."""
+def check_widths(name: str, widths: Sequence[int], activation: str, fewest: int = 1) -> None:
+    """Refuse widths of hidden layers, or an activation, that no network can have."""
     if activation not in _JAX:
         raise InputError(f"the activation must be one of {', '.join(_JAX)}, got {activation!r}")
     if len(widths) < fewest or any(width < 1 for width in widths):
         many = "at least one layer" if fewest else "layers"
         raise InputError(f"{name} needs {many} of width >= 1, got {tuple(widths)}")
-    return tuple(widths)
 
 
 class MLP(eqx.Module):
@@ -42,14 +40,16 @@ class MLP(eqx.Module):
 
     @staticmethod
     def init(key: PRNGKeyArray, sizes: tuple[int, ...], activation: Activation) -> "MLP":
-        r"""Weights and biases uniform in $\pm 1/\sqrt{\text{inputs}}$."""
+        r"""Weights and biases uniform in $\pm 1/\sqrt{\text{inputs}}$.
+
+        Drawn on the host: nothing is compiled for a network that has new sizes.
+        """
+        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         weights, biases = [], []
-        for layer, (inputs, outputs) in enumerate(pairwise(sizes)):
-            key_weight, key_bias = jax.random.split(jax.random.fold_in(key, layer))
+        for inputs, outputs in pairwise(sizes):
             bound = 1.0 / np.sqrt(inputs)
-            limits = {"minval": -bound, "maxval": bound}
-            weights.append(jax.random.uniform(key_weight, (inputs, outputs), **limits))
-            biases.append(jax.random.uniform(key_bias, (outputs,), **limits))
+            weights.append(_uniform(rng, bound, (inputs, outputs)))
+            biases.append(_uniform(rng, bound, (outputs,)))
         return MLP(tuple(weights), tuple(biases), activation)
 
     def __call__(self, x: Float[Array, "batch in"]) -> Float[Array, "batch out"]:
@@ -81,14 +81,25 @@ def all_finite(tree: Any) -> bool:
     return all(np.isfinite(np.asarray(leaf)).all() for leaf in jax.tree.leaves(tree))
 
 
-def twins(key: PRNGKeyArray, sizes: tuple[int, ...], activation: Activation) -> MLP:
+def _uniform(rng: np.random.Generator, bound: float, shape: tuple[int, ...]) -> Array:
+    return jnp.asarray((2.0 * rng.random(shape, np.float32) - 1.0) * np.float32(bound))
+
+
+def init_pair(key: PRNGKeyArray, sizes: tuple[int, ...], activation: Activation) -> MLP:
     """Two networks in one: every weight has a leading axis of 2."""
-    return jax.vmap(lambda k: MLP.init(k, sizes, activation))(jax.random.split(key))
+    pair = [MLP.init(k, sizes, activation) for k in jax.random.split(key)]
+    return jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves)), *pair)
 
 
-def both(networks: MLP, x: Float[Array, "batch in"]) -> Float[Array, "2 batch out"]:
-    """What both twins say."""
+def apply_pair(networks: MLP, x: Float[Array, "batch in"]) -> Float[Array, "2 batch out"]:
+    """The outputs of both networks of a pair."""
     return jax.vmap(lambda network: network(x))(networks)
+
+
+def start_optimiser(optimiser: optax.GradientTransformation, params: Any) -> Any:
+    """The state of an optimiser before its first step, all zeros; nothing is compiled."""
+    shapes = jax.eval_shape(optimiser.init, params)
+    return jax.tree.map(lambda leaf: jnp.asarray(np.zeros(leaf.shape, leaf.dtype)), shapes)
 
 
 class Normaliser(NamedTuple):

@@ -13,7 +13,9 @@ from etairl.buffers import Replay
 from etairl.networks import MLP, Normaliser, all_finite
 from etairl.rollouts import UniformPolicy, collect
 from etairl.solvers.policy import ActionScaling, HeadPolicy
-from etairl.solvers.sac import SAC, Batch, SACConfig, SACInfo, SACState
+from etairl.solvers.sac import SAC, SACDraw, SACInfo, SACState
+from etairl.solvers.sac_config import SACConfig
+from etairl.solvers.solver import Batch
 from etairl.tasks import make_task
 from etairl.types import DivergedError, InputError, RejoinableTask, Task, check_seed
 
@@ -222,9 +224,8 @@ def _learn(
         many = min(_LONGEST_SCAN, updates - begin)
         drawn = replay.draw(rng, (many, config.batch))
         drawn = drawn._replace(actions=scaling.to_solver(drawn.actions))
-        batches = Batch.of(drawn, -drawn.rewards)
         key_scan = jax.random.fold_in(key, begin) if begin else key
-        state, info = solver.updates(state, batches, key_scan)
+        state, info = solver.updates(key_scan, state, SACDraw(Batch.of(drawn)))
         infos.append(jax.tree.map(lambda x, share=many / updates: x * share, info))
     return state, jax.tree.map(lambda *parts: sum(parts), *infos)
 

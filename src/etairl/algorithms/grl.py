@@ -14,9 +14,9 @@ import numpy as np
 
 from etairl.buffers import EpisodeBuffer
 from etairl.eta import Eta
+from etairl.experience import Experience
 from etairl.rollouts import collect
 from etairl.solvers.policy import ActionScaling
-from etairl.solvers.sac import Batch
 from etairl.solvers.solver import Solver, SolverState
 from etairl.types import InputError, Task, Trajectories
 
@@ -31,13 +31,9 @@ class GrlConfig:
     """episodes in one cycle"""
     memory: int = 2
     """newest cycles to learn from: the gradient is that of the policy that played them"""
-    updates: int = 30
-    """gradient updates in one cycle"""
-    batch: int = 256
-    """transitions in one of them"""
 
     def __post_init__(self):
-        for name in ("cycles", "episodes", "memory", "updates", "batch"):
+        for name in ("cycles", "episodes", "memory"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")
 
@@ -64,13 +60,9 @@ def grl(config: GrlConfig, task: Task, solver: Solver[Any], seed: int = 0) -> It
         played = collect(rng, task, solver.policy(state), config.episodes)
         buffer.extend(played, scaling.to_solver(played.actions))
         state = solver.observe(state, played.observations)
-        episodes, shape = buffer.newest(cycles=config.memory), (config.updates, config.batch)
-        steps = rng.integers(episodes.steps, size=shape[0] * shape[1])
-        t = buffer.transitions(episodes.rows(steps), shape)
-        time = episodes.times(steps).reshape(shape) if solver.timed else None
-        batches = Batch.of(t, -t.rewards, time)
+        data = Experience(buffer, buffer.newest(cycles=config.memory), None, cycle)
         key = jax.random.fold_in(key_updates, cycle)
-        state, info = solver.updates(state, batches, key)
+        state, info = solver.updates(key, state, solver.draw(rng, data))
         yield Round(state, played, info)
 
 

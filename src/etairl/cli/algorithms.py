@@ -4,6 +4,11 @@ from dataclasses import dataclass
 
 from etairl.algorithms.registry import ALGORITHMS
 from etairl.cli.console import out, parse, print_json, table
+from etairl.costs.family import CostConfig, Players
+from etairl.solvers.players import SOLVERS
+from etairl.types import InputError
+
+_OMEGAS = ("entropy", "tsallis", "kl", "none")
 
 
 @dataclass(frozen=True)
@@ -15,17 +20,17 @@ class Config:
 
 
 def run(arguments: list[str]) -> int:
-    """The command."""
+    """Print the table."""
     config = parse(Config, arguments, "algorithms")
     rows = [
         {
             "name": entry.name,
             "psi": entry.psi,
-            "omega": list(entry.omegas),
+            "omega": _omegas(entry.cost),
             "eta": entry.eta,
             "any_eta": entry.any_eta,
-            "cost": entry.cost,
-            "solver": list(entry.solvers),
+            "cost": entry.costs,
+            "solver": _solvers(entry.cost),
             "title": entry.title,
         }
         for entry in ALGORITHMS.values()
@@ -50,3 +55,23 @@ def run(arguments: list[str]) -> int:
     )
     out().print("\nOther Omega: tsallis:Q, kl, none. etairl train --algorithm NAME runs one.")
     return 0
+
+
+def _omegas(cost: CostConfig) -> list[str]:
+    """Regularisers that a family of costs goes with, by asking it."""
+    return [o for o in _OMEGAS if _goes(cost, Players("dirac:0", o, cost.temperature, False))]
+
+
+def _solvers(cost: CostConfig) -> list[str]:
+    """Solvers that a family of costs goes with, by asking it."""
+    times = {name: settings().weighs_time for name, settings in SOLVERS.items()}
+    players = {n: Players("dirac:0", "entropy", cost.temperature, t) for n, t in times.items()}
+    return [name for name in SOLVERS if _goes(cost, players[name])]
+
+
+def _goes(cost: CostConfig, players: Players) -> bool:
+    try:
+        cost.check(players)
+    except InputError:
+        return False
+    return True

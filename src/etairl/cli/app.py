@@ -16,9 +16,9 @@ from etairl import __version__
 
 # Imported only when asked for: `etairl --help` answers at once.
 COMMANDS = {
-    "demo": "the main job on what is in the box",
+    "demo": "the main job on bundled demonstrations",
     "train": "learn a policy and a cost from demonstrations",
-    "resume": "go on where a run stopped, bit for bit",
+    "resume": "continue a run where it stopped, bit for bit",
     "evaluate": "how well does a run match its demonstrations?",
     "study": "many runs side by side: the figures of the paper, or a grid of your own",
     "report": "one page about a study or some runs, and its figures",
@@ -26,7 +26,7 @@ COMMANDS = {
     "algorithms": "what can be trained: psi, Omega, eta, costs and solver of each",
     "eta": "show what a weighting does to the frames a discriminator sees",
     "demos": "demonstrations: ls, info, import, export",
-    "idle": "learn to invent futures of demonstrated states, and judge them",
+    "idle": "learn to generate futures of demonstrated states, and judge them",
     "expert": "train an expert on the true cost and record demonstrations",
     "theory": "check every claim of the paper on exact MDPs",
     "bench": "the speed table, as ratios within one run",

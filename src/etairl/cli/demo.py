@@ -1,7 +1,6 @@
-"""`etairl demo`: the main job on what is in the box."""
+"""`etairl demo`: the main job on bundled demonstrations."""
 
-import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -9,21 +8,21 @@ import tyro
 from rich.console import Console
 
 from etairl.cli.console import out, parse
-from etairl.cli.evaluate import print_verdicts
+from etairl.cli.evaluate import print_behaviours
 from etairl.cli.running import follow
 from etairl.figures.learning import learning_figure
 from etairl.figures.save import save_figure
-from etairl.runs import RunDirectory, read_metrics
-from etairl.training.presets import preset
+from etairl.runs import read_metrics
+from etairl.training.flat import configure
 from etairl.training.result import Result
 from etairl.types import InputError
 
 
 @dataclass(frozen=True)
 class Config:
-    """Learn to run like the cheetah in the box, and say how well it matches. About five minutes.
+    """Learn to run like the bundled cheetah, and say how well it matches. About five minutes.
 
-    Run it again to go on after a stop, or to see the table of a finished run once more.
+    Run it again to resume after a stop, or to see the table of a finished run once more.
     """
 
     output: Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="FOLDER")] = Path("etairl-demo")
@@ -39,19 +38,13 @@ class Config:
 
 
 def run(arguments: list[str]) -> int:
-    """The command."""
+    """Train, or resume; then print the table and draw the learning curves."""
     config = parse(Config, arguments, "demo")
-    settings = preset("default")
-    settings = replace(settings, girl=replace(settings.girl, transitions=config.transitions))
-    directory = RunDirectory(config.output)
     console = out()
     command = f"etairl train -o {config.output} --transitions {config.transitions}"
     console.print(f"$ {command}", style="bold", markup=False)
-    if not directory.finished:
-        directory.check_versions()
-    directory.open(settings)  # refuses a folder with another run
-    if not directory.finished:
-        follow(settings, directory, checkpoint_seconds=30.0, threads=None)
+    settings = configure("default", transitions=config.transitions)
+    follow(settings, config.output, resume=True, checkpoint_seconds=30.0)
     command = f"etairl evaluate {config.output} --episodes {config.episodes}"
     console.print(f"\n$ {command}", style="bold", markup=False)
     show(config.output, config.episodes)
@@ -62,10 +55,9 @@ def show(path: Path, episodes: int) -> None:
     """The table and the learning curves of a finished run."""
     result = Result(path)
     with Console(stderr=True).status("loading") as status:
-        verdicts = result.evaluate(episodes, say=status.update)
-    print_verdicts(verdicts, result)
+        behaviours = result.evaluate(episodes, say=status.update)
+    print_behaviours(behaviours, result)
     figure = path / "figures" / "learning.png"
-    metrics = json.loads((path / "result.json").read_text())
     title = f"{result.config.algorithm} with {result.config.eta} on {result.config.env}"
-    save_figure(learning_figure(read_metrics(path), metrics, title), figure)
+    save_figure(learning_figure(read_metrics(path), result.metrics, title), figure)
     out().print(f"\nlearning curves: {figure}\nrun directory:   {path}", markup=False)

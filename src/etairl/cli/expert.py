@@ -20,20 +20,15 @@ from etairl.algorithms.expert import (
     make_solver,
     train_expert,
 )
+from etairl.checkpoints import load_replay, save_replay
 from etairl.cli.console import Meter, out, parse, patient_interrupt, print_json
+from etairl.decoding import encode
 from etairl.demos import Demos, save_demos
 from etairl.locks import held
 from etairl.rollouts import collect
-from etairl.runs import (
-    RunDirectory,
-    every_seconds,
-    load_replay,
-    save_replay,
-    save_tree,
-    versions,
-    write_json,
-)
+from etairl.runs import RunDirectory, every_seconds, versions
 from etairl.solvers.sac import SAC
+from etairl.storage import save_tree, write_json
 from etairl.tasks import make_task, planned_expert
 from etairl.tasks.catalogue import planned_names
 from etairl.tasks.registry import imported
@@ -53,7 +48,7 @@ from etairl.types import (
 class Config:
     """Train an expert with soft actor-critic on the true cost, then record demonstrations.
 
-    Run the same command again to go on where it stopped; the number of steps may differ.
+    Run the same command again to resume where it stopped; the number of steps may differ.
     """
 
     output: Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="FOLDER")]
@@ -83,7 +78,7 @@ class Config:
 
 
 def run(arguments: list[str]) -> int:
-    """The command."""
+    """Train, or resume; then record demonstrations."""
     config = parse(Config, arguments, "expert")
     if config.planner:
         policy = planned_expert(imported(config.train.env))
@@ -102,20 +97,20 @@ def run(arguments: list[str]) -> int:
     if not directory.finished:
         directory.check_versions()
     with held(config.output):
-        going_on = directory.open(config.train, may_change=("steps",))
+        resumed = directory.open(encode(config.train), may_change=("steps",))
         if not directory.finished:
-            _train(config, directory, going_on, task, solver)
-        return _record(config, arguments, load_expert(config.output))
+            _train(config, directory, resumed, task, solver)
+        return _record(config, arguments, load_expert(config.output, trust=True))
 
 
 def _train(
-    config: Config, directory: RunDirectory, going_on: bool, task: RejoinableTask, solver: SAC
+    config: Config, directory: RunDirectory, resumed: bool, task: RejoinableTask, solver: SAC
 ) -> None:
     progress, returns = begin(config.train, task, solver), []
-    if going_on:
+    if resumed:
         progress, returns = _load(directory, progress)
         if not config.json:
-            out().print(f"going on from step {progress.steps:,}")
+            out().print(f"resuming from step {progress.steps:,}")
     else:
         directory.start_over()
     if progress.steps < config.train.steps:
@@ -152,10 +147,10 @@ def _follow(
                 if stopped:
                     raise KeyboardInterrupt(
                         f"{config.output} is kept at step {cycle.progress.steps:,}; the same "
-                        "command goes on"
+                        "command resumes it"
                     )
         except DivergedError as error:
-            kept = "the last checkpoint stays" if directory.has_checkpoint else "nothing is kept"
+            kept = "the last checkpoint stays" if directory.checkpoints.any else "nothing is kept"
             raise InputError(f"{error}; {kept} in {config.output}") from None
         except InputError:
             # A simulator failed: what was learned up to the last cycle is whole.
@@ -169,18 +164,17 @@ def _follow(
 def _save(directory: RunDirectory, progress: Progress, returns: list[float]) -> None:
     """A checkpoint; the replay may have gone on since, and is taken back."""
     progress.replay.rewind(progress.world.added)
-    save_replay(directory, progress.replay)
+    since = save_replay(directory.checkpoints, progress.replay)
     trees = {"solver": progress.solver, "best": progress.best}
     values = {"steps": progress.steps, "returns": returns, "world": progress.world._asdict()}
-    since = progress.replay.added - progress.replay.rows
-    directory.save(progress.cycles, trees, values, since)
+    directory.checkpoints.save(progress.cycles, trees, values, since)
 
 
 def _load(directory: RunDirectory, fresh: Progress) -> tuple[Progress, list[float]]:
     """The latest checkpoint, with the latest returns."""
-    trees, values = directory.load({"solver": fresh.solver, "best": fresh.best})
+    trees, values = directory.checkpoints.load({"solver": fresh.solver, "best": fresh.best})
     world = World(**values["world"])
-    load_replay(directory, fresh.replay, world.added)
+    load_replay(directory.checkpoints, fresh.replay, world.added)
     progress = fresh._replace(**trees, steps=values["steps"], cycles=values["cycle"], world=world)
     return progress, values["returns"]
 

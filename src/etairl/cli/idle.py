@@ -11,14 +11,9 @@ from etairl.cli.console import Meter, facts, out, parse, patient_interrupt, prin
 from etairl.cli.running import watching
 from etairl.demos import Demos, Selection, load_demos
 from etairl.eta import parse_eta
-from etairl.idle import Generator, IdleConfig
-from etairl.measures import FutureSampler
-from etairl.runs import holds_anything
-from etairl.tasks import task_space
-from etairl.tasks.navigation import NAME as NAVIGATION
-from etairl.tasks.navigation import World
-from etairl.tasks.product import Goals, check_tasks
-from etairl.training.augmentation import (
+from etairl.idle import (
+    Generator,
+    IdleConfig,
     Paths,
     Trained,
     check_quality,
@@ -27,6 +22,12 @@ from etairl.training.augmentation import (
     split,
     train_generator,
 )
+from etairl.measures import FutureSampler
+from etairl.storage import holds_anything
+from etairl.tasks import task_space
+from etairl.tasks.navigation import NAME as NAVIGATION
+from etairl.tasks.navigation import World
+from etairl.tasks.product import Goals, check_tasks
 from etairl.types import InputError, Trajectories, check_seed
 
 FIGURE = "futures.png"
@@ -35,9 +36,9 @@ _PANELS, _SAMPLES = 3, 10  # episodes drawn, futures for each of their steps
 
 @dataclass(frozen=True)
 class Config:
-    """Learn to invent the futures of demonstrated states (Idle, Algorithm 5), and judge them.
+    """Learn to generate the futures of demonstrated states (Idle, Algorithm 5), and judge them.
 
-    A fifth of the demonstrations is held out: MMD² compares invented futures of their states with
+    A fifth of the demonstrations is held out: MMD² compares generated futures of their states with
     true ones, beside what two true draws differ by. A generator that is not good enough ends with
     exit code 1.
     """
@@ -50,13 +51,13 @@ class Config:
     """discount of the time of the state; with 0 it is the first one, and with --eta uniform the
     futures are then those of rho, the whole episode"""
     output: Annotated[Path | None, tyro.conf.arg(aliases=["-o"], metavar="FOLDER")] = None
-    """keep the generator, its worth, and a figure of futures along episodes"""
+    """keep the generator, how good it is, and a figure of futures along episodes"""
     select: tyro.conf.OmitArgPrefixes[Selection] = Selection()
     idle_gate: float = 4.0
-    """how many times as far from true futures as two true draws from each other may the invented
+    """how many times as far from true futures as two true draws from each other may the generated
     ones be; 0 takes any"""
     seed: int = 0
-    """of weights, draws, and of who is held out"""
+    """random seed of weights, draws, and of who is held out"""
     json: bool = False
     """print JSON"""
     idle: tyro.conf.OmitArgPrefixes[IdleConfig] = field(default_factory=IdleConfig)
@@ -68,7 +69,7 @@ class Config:
 
 
 def run(arguments: list[str]) -> int:
-    """The command."""
+    """Train the generator, judge it, and print how good it is."""
     config = parse(Config, arguments, "idle", pairs=True)
     if config.output is not None and holds_anything(config.output):
         raise InputError(f"{config.output} exists already; choose another folder")
@@ -81,20 +82,22 @@ def run(arguments: list[str]) -> int:
     mend = None if space is None else space.mend
     with Meter("learning futures", config.idle.idle_steps) as meter, patient_interrupt() as stop:
         watch = watching(meter, stop)
-        found = train_generator(config.idle, sampler, demos.trajectories, config.seed, watch, mend)
+        trained = train_generator(
+            config.idle, sampler, demos.trajectories, config.seed, watch, mend
+        )
     paths = None
     if space is not None:
-        paths = follow_paths(found.generator, held_out, space, config.seed)
+        paths = follow_paths(trained.generator, held_out, space, config.seed)
     if config.output is not None:
-        save_generator(config.output, found, config.idle)
+        save_generator(config.output, trained, config.idle)
         if space is not None:
-            _draw(config, demos, found.generator, held_out, space)
+            _draw(config, demos, trained.generator, held_out, space)
     why = None
     try:
-        check_quality(found.quality, config.idle_gate)
+        check_quality(trained.quality, config.idle_gate)
     except InputError as error:
         why = str(error)
-    _print(config, found, paths, why)
+    _print(config, trained, paths, why)
     return 0 if why is None else 1
 
 
@@ -116,7 +119,7 @@ def _places(config: Config, demos: Demos) -> Goals | None:
 def _draw(
     config: Config, demos: Demos, generator: Generator, held_out: Trajectories, space: Goals
 ) -> None:
-    """The longest of the held-out episodes, with invented futures along them."""
+    """The longest of the held-out episodes, with generated futures along them."""
     from etairl.figures.futures import Walk, futures_figure
     from etairl.figures.save import save_figure
 
@@ -137,8 +140,8 @@ def _draw(
     save_figure(futures_figure(walks, world), config.output / FIGURE)
 
 
-def _print(config: Config, found: Trained, paths: Paths | None, why: str | None) -> None:
-    quality = found.quality
+def _print(config: Config, trained: Trained, paths: Paths | None, why: str | None) -> None:
+    quality = trained.quality
     if config.json:
         along = None if paths is None else {k: asdict(v) for k, v in paths._asdict().items()}
         about = {"eta": config.eta, "gamma_irl": config.gamma_irl} | asdict(quality)
@@ -165,4 +168,4 @@ def _print(config: Config, found: Trained, paths: Paths | None, why: str | None)
 
 
 def _beside(made: float, true: float) -> str:
-    return f"{100 * made:.0f} % invented, {100 * true:.0f} % true"
+    return f"{100 * made:.0f} % generated, {100 * true:.0f} % true"

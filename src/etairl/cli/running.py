@@ -1,59 +1,80 @@
 """A run seen from the terminal: progress, warnings, Ctrl-C, and how it ended."""
 
-import json
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
+from pathlib import Path
 from typing import Any
 
 from etairl.cli.console import Meter, facts, out, patient_interrupt
 from etairl.evaluation.diagnostics import diagnose
 from etairl.evaluation.futures import Futures
-from etairl.idle import Progress
-from etairl.locks import held
-from etairl.runs import RunDirectory, read_metrics
-from etairl.training.augmentation import Watch, augmented
-from etairl.training.loop import run
-from etairl.training.preparation import Setting, prepare, remarks
+from etairl.idle import IdleProgress, Watch
+from etairl.runs import RunDirectory, read_result
+from etairl.training.session import Session, open_run
 from etairl.training.settings import TrainConfig
 from etairl.types import DivergedError, InputError
 
 
 def follow(
-    config: TrainConfig, directory: RunDirectory, checkpoint_seconds: float, threads: int | None
-) -> int:
-    """Train to the end, or to Ctrl-C. Nothing is written before everything is checked."""
-    if not checkpoint_seconds >= 0.0:
-        raise InputError(f"checkpoint_seconds must be >= 0, got {checkpoint_seconds}")
-    directory.check_versions()
-    setting = prepare(config, threads)
-    directory.check_shown(setting.digest)
-    setting = _with_generator(setting, directory)
-    with held(directory.path):
-        if directory.finished:
-            raise InputError(f"{directory.path} was finished by another command just now")
-        if directory.open(config, digest=setting.digest):
-            out().print(f"going on in {directory.path}", markup=False)
-        _follow(setting, directory, checkpoint_seconds)
-    summarise(directory)
-    return 0
+    config: TrainConfig,
+    path: Path,
+    *,
+    resume: bool = False,
+    threads: int | None = None,
+    checkpoint_seconds: float = 60.0,
+) -> None:
+    """Train to the end, or to Ctrl-C, with progress on the terminal."""
+    with ExitStack() as stack:
+        watch = stack.enter_context(_GeneratorMeter(config.generator.idle_steps))
+        run = stack.enter_context(
+            open_run(
+                config,
+                path,
+                resume=resume,
+                threads=threads,
+                checkpoint_seconds=checkpoint_seconds,
+                watch=watch,
+            )
+        )
+        watch.close()
+        if run.finished:
+            out().print(f"{path} is finished; see etairl evaluate {path}", markup=False)
+            return
+        if run.prepared.futures is not None:
+            out().print(f"futures are generated: {quality_in_words(run.prepared.futures)}")
+        if run.resumed:
+            out().print(f"resuming {path}", markup=False)
+        _play(run)
+    summarise(path)
 
 
-def _with_generator(setting: Setting, directory: RunDirectory) -> Setting:
-    if setting.config.idle is None:
-        return setting
-    steps = setting.config.generator.idle_steps
-    with Meter("learning futures", steps) as meter, patient_interrupt() as stop:
-        found = augmented(setting, directory.path, watching(meter, stop))
-        assert found.futures is not None
-        meter.say(f"futures are invented: {worth(found.futures)}")
-        return found
+class _GeneratorMeter:
+    """Progress of a generator of futures, if one is trained: the bar appears with the first."""
+
+    def __init__(self, steps: int):
+        self._steps, self._stack, self._watch = steps, ExitStack(), None
+
+    def __enter__(self) -> "_GeneratorMeter":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __call__(self, progress: IdleProgress) -> None:
+        if self._watch is None:
+            meter = self._stack.enter_context(Meter("learning futures", self._steps))
+            self._watch = watching(meter, self._stack.enter_context(patient_interrupt()))
+        self._watch(progress)
+
+    def close(self) -> None:
+        self._stack.close()
 
 
 def watching(meter: Meter, stop: Callable[[], bool]) -> Watch:
     """Progress of a generator of futures; Ctrl-C ends it between two rounds."""
 
-    def watch(progress: Progress) -> None:
+    def watch(progress: IdleProgress) -> None:
         meter.update(progress.steps, f"loss of its discriminator {progress.info.gan_loss:.3f}")
         if stop():
             raise KeyboardInterrupt("nothing was written")
@@ -61,43 +82,41 @@ def watching(meter: Meter, stop: Callable[[], bool]) -> Watch:
     return watch
 
 
-def worth(quality: Futures) -> str:
-    """Of a generator, in a few words."""
+def quality_in_words(quality: Futures) -> str:
+    """How good a generator is."""
     return (
         f"MMD² {quality.mmd2:.5f} from true ones of held-out states, {quality.ratio:.1f} times the "
         f"floor of {quality.floor:.5f}"
     )
 
 
-def _follow(setting: Setting, directory: RunDirectory, checkpoint_seconds: float) -> None:
-    config = setting.config
-    rows = _so_far(directory)
-    said = {trouble.name for trouble in diagnose(rows)}
-    first = rows[-1]["transitions"] if rows else 0
+def _play(run: Session) -> None:
+    config, directory = run.prepared.config, run.directory
+    said = {warning.name for warning in diagnose(run.rows)}
+    first = run.rows[-1]["transitions"] if run.rows else 0
     frozen = "" if config.frozen_cost is None else "a fresh policy on the frozen cost of "
     what = f"{frozen}{config.algorithm} on {config.env}"
     with (
         Meter(what, config.girl.transitions, first) as meter,
         patient_interrupt() as stop,
-        closing(run(setting, directory, checkpoint_seconds)) as reports,
+        closing(run.play()) as reports,
     ):
-        for sentence in remarks(setting):
+        for sentence in run.prepared.warnings():
             meter.say(sentence)
         since = time.monotonic()
         try:
             for report in reports:
-                rows.append(report.row)
                 speed = (report.transitions - first) / max(time.monotonic() - since, 1e-9)
-                meter.update(report.transitions, _note(rows, speed))
-                for trouble in diagnose(rows):
-                    if trouble.name not in said:
-                        said.add(trouble.name)
-                        meter.say(f"cycle {trouble.cycle}: {trouble.message}")
+                meter.update(report.transitions, _note(run.rows, speed))
+                for warning in diagnose(run.rows):
+                    if warning.name not in said:
+                        said.add(warning.name)
+                        meter.say(f"cycle {warning.cycle}: {warning.message}")
                 if stop():
                     reports.close()  # writes a checkpoint
                     raise KeyboardInterrupt(
-                        f"{directory.path} is kept at {report.transitions:,} transitions; go on "
-                        f"with: etairl resume {directory.path}"
+                        f"{directory.path} is kept at {report.transitions:,} transitions; resume "
+                        f"it with: etairl resume {directory.path}"
                     )
         except DivergedError as error:
             raise InputError(f"{error}; {_kept(directory)}") from None
@@ -108,16 +127,10 @@ def _follow(setting: Setting, directory: RunDirectory, checkpoint_seconds: float
             ) from None
 
 
-def _so_far(directory: RunDirectory) -> list[dict[str, Any]]:
-    """Metrics up to the checkpoint that the run goes on from."""
-    kept = directory.kept_cycle
-    return [row for row in read_metrics(directory.path) if kept and row["cycle"] <= kept]
-
-
 def _kept(directory: RunDirectory) -> str:
-    if directory.kept_cycle is None:
+    if directory.checkpoints.cycle is None:
         return f"there was no checkpoint yet in {directory.path}"
-    return f"the last checkpoint, of cycle {directory.kept_cycle}, is kept in {directory.path}"
+    return f"the last checkpoint, of cycle {directory.checkpoints.cycle}, is in {directory.path}"
 
 
 def _note(rows: list[dict[str, Any]], speed: float) -> str:
@@ -131,16 +144,16 @@ def _note(rows: list[dict[str, Any]], speed: float) -> str:
         parts.append(f"MMD² {measured:.4f}")
     if judged is not None:
         right = (judged["cost/accuracy_learner"] + judged["cost/accuracy_expert"]) / 2
-        parts.append(f"D right {right:.2f}")
+        parts.append(f"D accuracy {right:.2f}")
     gap = next((r["cost/gap"] for r in reversed(rows) if "cost/gap" in r), None)
     if gap is not None:
         parts.append(f"gap {gap:.2f}")
     return ", ".join([*parts, f"{speed:,.0f} transitions/s"] if speed else parts)
 
 
-def summarise(directory: RunDirectory) -> None:
+def summarise(path: Path) -> None:
     """The result of a finished run in a few lines."""
-    result = json.loads((directory.path / "result.json").read_text())
+    result = read_result(path)
     last, best = result["remaining"], result["best"]
     mu, rho = last["mmd2_mu"], last["mmd2_rho"]
     rows = [
@@ -154,8 +167,8 @@ def summarise(directory: RunDirectory) -> None:
         rows.append(
             ("tasks solved", f"{100 * last['success']:.1f} %, last {last['cycles']} cycles")
         )
-    if "normalised_cost" in last:
-        rows.append(("cost", f"{last['normalised_cost']:.3f}; 0 is the expert, 1 is random"))
+    if "score" in last:
+        rows.append(("score", f"{last['score']:.3f}; 0 is random, 1 is the expert"))
     if result["expert_return"] is not None:
         rows.append(("expert", f"{result['expert_return']:.1f}"))
     rows += [
@@ -166,10 +179,10 @@ def summarise(directory: RunDirectory) -> None:
     if result["collapsed_share"] is not None:
         by = "" if result.get("collapsed_by", "return") == "return" else ", by their MMD²"
         rows.append(("collapsed", f"{100 * result['collapsed_share']:.0f} % of cycles{by}"))
-    rows.append(("run", str(directory.path)))
+    rows.append(("run", str(path)))
     facts("finished", rows)
 
 
-def _distance(found: dict[str, Any]) -> str:
-    text = f"{found['value']:.5f} [{found['low']:.5f}, {found['high']:.5f}]"
-    return text if found["floor"] is None else f"{text}, expert against itself {found['floor']:.5f}"
+def _distance(mmd2: dict[str, Any]) -> str:
+    text = f"{mmd2['value']:.5f} [{mmd2['low']:.5f}, {mmd2['high']:.5f}]"
+    return text if mmd2["floor"] is None else f"{text}, expert against itself {mmd2['floor']:.5f}"

@@ -4,14 +4,16 @@ A family is the cost player's choice of $c$ and $\psi$. It holds frozen settings
 state, a `NamedTuple` of arrays that goes in and comes out.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from etairl.experience import World
 from etairl.types import Spec
 
 Inputs = Literal["state_action", "state", "state_next_state"]
@@ -26,11 +28,16 @@ class Points(NamedTuple):
     next_obs: Float[Array, "*updates batch obs"]
 
 
-class LogProbs(NamedTuple):
-    r"""$\log\pi(a \mid s)$ of the learner's policy at the points of both sides."""
+LogProb = Callable[[Array, Array], Float[Array, "*rows"]]
+r"""$\log\pi(a \mid s)$ of the policy that acted, as a function of observations and actions"""
 
-    own: Float[Array, "*updates batch"]
-    expert: Float[Array, "*updates batch"]
+
+class FeatureValues(NamedTuple):
+    """Of a cost that is linear in features: what it is made of."""
+
+    names: tuple[str, ...]
+    weights: Float[np.ndarray, " features"]
+    values: Float[np.ndarray, "rows features"]
 
 
 @runtime_checkable
@@ -38,13 +45,18 @@ class Cost(Protocol):
     """A family of costs: where the cost player begins, what a pair costs, how it learns."""
 
     @property
+    def learns(self) -> bool:
+        """Whether the cost player has a turn; a frozen cost has none."""
+        ...
+
+    @property
     def needs_next(self) -> bool:
         """Whether the cost looks at the next state."""
         ...
 
     @property
-    def needs_policy(self) -> bool:
-        """Whether `updates` wants the log-probabilities of the policy that acted."""
+    def never_positive(self) -> bool:
+        """Whether every step is a gain, so that an early end never pays."""
         ...
 
     def init(self, key: PRNGKeyArray, expert: Points) -> Any:
@@ -62,26 +74,71 @@ class Cost(Protocol):
         ...
 
     def updates(
-        self,
-        key: PRNGKeyArray,
-        state: Any,
-        own: Points,
-        expert: Points,
-        log_probs: LogProbs | None = None,
+        self, key: PRNGKeyArray, state: Any, own: Points, expert: Points, log_prob: LogProb
     ) -> tuple[Any, Any]:
-        """The cost player's turn: a new state, and a `NamedTuple` of what there is to say."""
+        """The cost player's turn: a new state, and a `NamedTuple` of metrics."""
         ...
 
     def stored(self, state: Any) -> Any:
         """The part of a state that a finished run keeps: enough to evaluate the cost."""
         ...
 
-    def check(self, state: Any) -> None:
-        """Refuse a state, for instance one from a file, that this family does not contain."""
+    def check(self, state: Any, fresh: Any) -> None:
+        """Refuse a state from a file that is not of this family, or not of these demonstrations.
+
+        `fresh` is what `init` makes of the demonstrations today.
+        """
+        ...
+
+    def check_points(self, state: Any, points: Points) -> None:
+        """Refuse pairs of the learner where the cost is not a number, with the reason."""
+        ...
+
+    def warnings(self, state: Any, expert: Points) -> list[str]:
+        """What a user should know of this cost on these demonstrations."""
+        ...
+
+    def features_of(self, state: Any, points: Points) -> FeatureValues | None:
+        """What a linear cost is made of; None of others."""
         ...
 
     def portable(self) -> "Cost":
         """The cost to show and to carry to another policy or world, on the same states."""
+        ...
+
+
+class Players(NamedTuple):
+    """What a cost family may ask of the rest of a run before it takes part."""
+
+    eta: str
+    omega: str
+    temperature: float | None
+    weighs_time: bool
+    """whether the solver takes the weighting of eta into account"""
+
+
+@runtime_checkable
+class CostConfig(Protocol):
+    """The settings of a family of costs: one dataclass each, by its `kind` in files."""
+
+    kind: ClassVar[str]
+
+    @property
+    def temperature(self) -> float | None:
+        """The only temperature with which costs and entropy fit together; None for any."""
+        ...
+
+    @property
+    def needs_next(self) -> bool:
+        """Whether the cost looks at the next state."""
+        ...
+
+    def make(self, world: World) -> Cost:
+        """The cost of a run."""
+        ...
+
+    def check(self, players: Players) -> None:
+        """Refuse what this family cannot be played with."""
         ...
 
 
@@ -102,9 +159,9 @@ class View:
             return jnp.concatenate([obs, next_obs], axis=-1)
         if self.spec.discrete_actions is not None:
             act = jax.nn.one_hot(act[..., 0].astype(jnp.int32), self.spec.discrete_actions)
-        return jnp.concatenate([obs, self.meant(obs, act)], axis=-1)
+        return jnp.concatenate([obs, self.act_in_world(obs, act)], axis=-1)
 
-    def meant(self, obs: Array, act: Array) -> Array:
+    def act_in_world(self, obs: Array, act: Array) -> Array:
         """The actions, 0 in the absorbing state: there they mean nothing."""
         return act * (1.0 - obs[..., -1:]) if self.absorbing else act
 

@@ -40,7 +40,7 @@ class Features:
         column_mean, column_scale = standard_units(np.asarray(x))
         z = (x - column_mean) / column_scale
         arrays = self.map.draw(key, z)
-        act = self.view.meant(some.obs, some.act)
+        act = self.view.act_in_world(some.obs, some.act)
         # Traced first, as a run will do: a map that was not written for it is found out now.
         count = jax.eval_shape(self.map, arrays, z, some.obs, act).shape[-1]
         if count == 0:
@@ -60,7 +60,7 @@ class Features:
     def __call__(self, state: FeatureState, obs: Array, act: Array, next_obs: Array) -> Columns:
         """Features of each row, standardised."""
         z = (self.view(obs, act, next_obs) - state.column_mean) / state.column_scale
-        found = self.map(state.arrays, z, obs, self.view.meant(obs, act))
+        found = self.map(state.arrays, z, obs, self.view.act_in_world(obs, act))
         return (found - state.mean) / state.scale
 
     def check_same(self, fresh: FeatureState, stored: FeatureState) -> None:
@@ -85,7 +85,7 @@ class Features:
         """One per feature."""
         return self.map.names(self.view.names, len(state.mean), state.arrays)
 
-    def remarks(self, state: FeatureState, expert: Points) -> list[str]:
+    def warnings(self, state: FeatureState, expert: Points) -> list[str]:
         """Sentences on features that say nothing, or nothing of their own, about the expert."""
         found = np.asarray(self(state, *_spread(expert)), np.float64)
         names, flat = self.names(state), constant(found)

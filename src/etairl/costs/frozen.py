@@ -1,63 +1,66 @@
 """A cost that was learned before and does not change: to train a fresh policy on it."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from jaxtyping import Array, PRNGKeyArray
 
-from etairl.costs.family import Cost, LogProbs, Points, Rows
-from etairl.costs.linear import LinearCost
+from etairl.costs.family import Cost, FeatureValues, LogProb, Points, Rows
+from etairl.hyper import traced
 
 
+@traced
 @dataclass(frozen=True)
 class Frozen:
     """Another family's cost, kept as it is; its state comes from a finished run."""
 
     cost: Cost
+    learns: ClassVar[bool] = False
 
     @property
     def needs_next(self) -> bool:
-        """See `Cost`."""
+        """As the cost itself."""
         return self.cost.needs_next
 
     @property
-    def needs_policy(self) -> bool:
-        """See `Cost`; nothing is learned from it."""
-        return False
+    def never_positive(self) -> bool:
+        """As the cost itself."""
+        return self.cost.never_positive
 
     def init(self, key: PRNGKeyArray, expert: Points) -> Any:
         """Of the right shapes, for the learned state to take its place."""
         return self.cost.stored(self.cost.init(key, expert))
 
     def __call__(self, state: Any, obs: Array, act: Array, next_obs: Array) -> Rows:
-        """See `Cost`."""
+        """The cost of each row."""
         return self.cost(state, obs, act, next_obs)
 
     def updates(
-        self,
-        key: PRNGKeyArray,
-        state: Any,
-        own: Points,
-        expert: Points,
-        log_probs: LogProbs | None = None,
+        self, key: PRNGKeyArray, state: Any, own: Points, expert: Points, log_prob: LogProb
     ) -> tuple[Any, None]:
-        """Nothing happens, and there is nothing to say."""
+        """Nothing changes."""
         return state, None
 
     def stored(self, state: Any) -> Any:
-        """See `Cost`."""
+        """All of it."""
         return state
 
-    def check(self, state: Any) -> None:
-        """See `Cost`."""
-        self.cost.check(state)
+    def check(self, state: Any, fresh: Any) -> None:
+        """As the cost itself."""
+        self.cost.check(state, fresh)
+
+    def check_points(self, state: Any, points: Points) -> None:
+        """As the cost itself."""
+        self.cost.check_points(state, points)
+
+    def warnings(self, state: Any, expert: Points) -> list[str]:
+        """As the cost itself."""
+        return self.cost.warnings(state, expert)
+
+    def features_of(self, state: Any, points: Points) -> FeatureValues | None:
+        """As the cost itself."""
+        return self.cost.features_of(state, points)
 
     def portable(self) -> "Frozen":
-        """See `Cost`."""
+        """The cost itself."""
         return self
-
-
-def linear_in(cost: Cost) -> LinearCost | None:
-    """The linear cost that this is, or that it keeps frozen."""
-    inner = cost.cost if isinstance(cost, Frozen) else cost
-    return inner if isinstance(inner, LinearCost) else None

@@ -7,29 +7,38 @@ the paper's sums depend on the batch size (errata (h)).
 """
 
 from dataclasses import dataclass
-from functools import partial
-from typing import Literal, NamedTuple, get_args
+from typing import ClassVar, Literal, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from etairl.costs.discriminator import check_finite
-from etairl.costs.family import LogProbs, Points, Rows, View
+from etairl.costs.adversarial import check_finite
+from etairl.costs.family import FeatureValues, Inputs, LogProb, Players, Points, Rows, View
 from etairl.costs.features import Features, FeatureState
 from etairl.costs.maps import parse_features
+from etairl.experience import World
+from etairl.hyper import traced
 from etairl.penalties import Ball, Simplex, WeightSet, surrogate_step
 from etairl.types import InputError
 
 CostStep = Literal["closed", "ascent", "surrogate"]
+WeightSetName = Literal["ball", "simplex"]
 Weights = Float[Array, " features"]
 
 
+@traced
 @dataclass(frozen=True)
 class LinearConfig:
-    """The features of a linear cost, and how its weights move."""
+    """The features of a linear cost, the set of their weights, and how these move."""
 
+    kind: ClassVar[str] = "linear"
+    temperature: ClassVar[float | None] = None
+    weights: WeightSetName = "ball"
+    """the set of the weights: a ball (emma) or the simplex (wiem)"""
+    inputs: Inputs = "state_action"
+    """what the features are of"""
     features: str = "quadratic"
     """identity, quadratic, fourier:N (random waves), rbf:N (bumps at demonstrated pairs), or
     module:function, a map (obs, act) -> features of your own"""
@@ -44,9 +53,14 @@ class LinearConfig:
     """closed: the share of the way, once per cycle; else the rate of each update"""
 
     def __post_init__(self):
-        if self.cost_step not in get_args(CostStep):
-            known = ", ".join(get_args(CostStep))
-            raise InputError(f"cost_step must be one of {known}, got {self.cost_step!r}")
+        for name, kinds in (
+            ("cost_step", CostStep),
+            ("inputs", Inputs),
+            ("weights", WeightSetName),
+        ):
+            if getattr(self, name) not in get_args(kinds):
+                known, value = ", ".join(get_args(kinds)), getattr(self, name)
+                raise InputError(f"{name} must be one of {known}, got {value!r}")
         Ball(self.radius)
         if not 0.0 < self.cost_rate < np.inf:
             raise InputError(f"cost_rate must be > 0 and finite, got {self.cost_rate}")
@@ -57,6 +71,19 @@ class LinearConfig:
             )
         parse_features(self.features)
 
+    @property
+    def needs_next(self) -> bool:
+        """Whether the cost looks at the next state."""
+        return self.inputs == "state_next_state"
+
+    def make(self, world: World) -> "LinearCost":
+        """The cost of a run."""
+        allowed = Ball(self.radius) if self.weights == "ball" else Simplex()
+        return LinearCost(self, View(world.spec, self.inputs, world.absorbing), allowed)
+
+    def check(self, players: Players) -> None:
+        """It goes with everything."""
+
 
 class LinearState(NamedTuple):
     """The weights, and what the features are measured in."""
@@ -66,7 +93,7 @@ class LinearState(NamedTuple):
 
 
 class LinearInfo(NamedTuple):
-    """What an update of the weights has to say; features are in units of the expert's spread."""
+    """Metrics of an update of the weights; features are in units of the expert's spread."""
 
     gap: Float[Array, ""]
     r"""$\max_w w\cdot\Delta$: $r\lVert\Delta\rVert_2$ on a ball of radius $r$,
@@ -79,6 +106,7 @@ class LinearInfo(NamedTuple):
     largest_weight: Float[Array, ""]
 
 
+@traced
 @dataclass(frozen=True)
 class LinearCost:
     """A cost family of the template: features, and the set of their weights."""
@@ -86,16 +114,13 @@ class LinearCost:
     config: LinearConfig
     view: View
     allowed: WeightSet
+    learns: ClassVar[bool] = True
+    never_positive: ClassVar[bool] = False
 
     @property
     def needs_next(self) -> bool:
-        """See `Cost`."""
-        return self.view.inputs == "state_next_state"
-
-    @property
-    def needs_policy(self) -> bool:
-        """See `Cost`."""
-        return False
+        """Whether the cost looks at the next state."""
+        return self.config.needs_next
 
     @property
     def basis(self) -> Features:
@@ -129,16 +154,21 @@ class LinearCost:
         names = self.basis.names(state.features)
         return (*names, *(f"-{name}" for name in names)) if self.signed else names
 
-    @partial(jax.jit, static_argnums=0)
     def updates(
         self,
         key: PRNGKeyArray,
         state: LinearState,
         own: Points,
         expert: Points,
-        log_probs: LogProbs | None = None,
+        log_prob: LogProb | None = None,
     ) -> tuple[LinearState, LinearInfo]:
         r"""One turn: $w \leftarrow w + \text{rate}\,(w^* - w)$, or a step on each batch in turn."""
+        return self._turn(state, own, expert)
+
+    @jax.jit
+    def _turn(
+        self, state: LinearState, own: Points, expert: Points
+    ) -> tuple[LinearState, LinearInfo]:
         (mean_own, spread_own), (mean_expert, spread_expert) = (
             jax.lax.map(lambda batch: self._moments(state, batch), side) for side in (own, expert)
         )
@@ -159,19 +189,39 @@ class LinearCost:
         return state._replace(weights=weights), info
 
     def stored(self, state: LinearState) -> LinearState:
-        """See `Cost`."""
+        """All of it."""
         return state
 
-    def check(self, state: LinearState) -> None:
-        """See `Cost`; the weights must lie in their set."""
+    def check(self, state: LinearState, fresh: LinearState | None = None) -> None:
+        """The weights must lie in their set, and features be what they are today."""
         check_finite(state)
         units = (state.features.column_scale, state.features.scale)
         if not all((np.asarray(x) > 0.0).all() for x in units):
             raise InputError("the units of the features are not all above 0")
         self.allowed.check(jax.device_get(state.weights))
+        if fresh is not None:
+            self.basis.check_same(fresh.features, state.features)
+
+    def check_points(self, state: LinearState, points: Points) -> None:
+        """Name a feature that is not a number."""
+        self.basis.check(state.features, points)
+
+    def warnings(self, state: LinearState, expert: Points) -> list[str]:
+        """On features that say nothing of their own, and settings of the other set."""
+        other = {"ball": ("both_signs", True), "simplex": ("radius", 1.0)}[self.config.weights]
+        said = []
+        if getattr(self.config, other[0]) != other[1]:
+            option = other[0].replace("_", "-")
+            said.append(f"--{option} has no effect on weights in a {self.config.weights}")
+        return said + self.basis.warnings(state.features, expert)
+
+    def features_of(self, state: LinearState, points: Points) -> FeatureValues:
+        """Names, weights and values."""
+        values = np.asarray(self.features(state, *points), np.float64)
+        return FeatureValues(self.names(state), np.asarray(state.weights, np.float64), values)
 
     def portable(self) -> "LinearCost":
-        """See `Cost`."""
+        """The cost itself."""
         return self
 
     def _moments(self, state: LinearState, batch: Points) -> tuple[Weights, Weights]:

@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
+from typing_extensions import override
 
 from etairl.types import InputError
 
@@ -52,14 +53,14 @@ class Identity:
         """Nothing."""
         return ()
 
+    @override
     def __call__(self, arrays: tuple[Array, ...], z: Array, obs: Array, act: Array) -> Array:
-        """See `FeatureMap`."""
         return z
 
+    @override
     def names(
         self, columns: tuple[str, ...], count: int, arrays: tuple[Array, ...]
     ) -> tuple[str, ...]:
-        """See `FeatureMap`."""
         return columns
 
 
@@ -71,15 +72,15 @@ class Quadratic:
         """Nothing."""
         return ()
 
+    @override
     def __call__(self, arrays: tuple[Array, ...], z: Array, obs: Array, act: Array) -> Array:
-        """See `FeatureMap`."""
         i, j = np.triu_indices(z.shape[-1])
         return jnp.concatenate([z, z[..., i] * z[..., j]], axis=-1)
 
+    @override
     def names(
         self, columns: tuple[str, ...], count: int, arrays: tuple[Array, ...]
     ) -> tuple[str, ...]:
-        """See `FeatureMap`."""
         pairs = zip(*np.triu_indices(len(columns)), strict=True)
         products = (f"{columns[i]}²" if i == j else f"{columns[i]}·{columns[j]}" for i, j in pairs)
         return (*columns, *products)
@@ -99,8 +100,8 @@ class Fourier:
         phases = jax.random.uniform(key_phase, (self.count,), maxval=2.0 * np.pi)
         return frequencies, phases
 
+    @override
     def __call__(self, arrays: tuple[Array, ...], z: Array, obs: Array, act: Array) -> Array:
-        """See `FeatureMap`."""
         frequencies, phases = arrays
         return np.sqrt(2.0) * jnp.cos(z @ frequencies + phases)
 
@@ -127,7 +128,7 @@ class Radial:
         return (z[jax.random.choice(key, len(z), (self.count,), replace=False)],)
 
     def __call__(self, arrays: tuple[Array, ...], z: Array, obs: Array, act: Array) -> Array:
-        """See `FeatureMap`; by squares and products, never all differences at once."""
+        """By squares and products, never all differences at once."""
         (centres,) = arrays
         squares = (z**2).sum(axis=-1)[..., None] + (centres**2).sum(axis=-1)
         distance = jnp.maximum(squares - 2.0 * z @ centres.T, 0.0)
@@ -155,8 +156,8 @@ class Own:
         self._function()
         return ()
 
+    @override
     def __call__(self, arrays: tuple[Array, ...], z: Array, obs: Array, act: Array) -> Array:
-        """See `FeatureMap`."""
         try:
             found = jnp.asarray(self._function()(obs, act), jnp.float32)
         except Exception as error:  # whatever a user's function may raise
@@ -172,10 +173,10 @@ class Own:
             )
         return found
 
+    @override
     def names(
         self, columns: tuple[str, ...], count: int, arrays: tuple[Array, ...]
     ) -> tuple[str, ...]:
-        """See `FeatureMap`."""
         given = tuple(map(str, getattr(self._function(), "names", ())))
         if given and len(given) != count:
             raise InputError(f"{self.path} has {len(given)} names for {count} features")
@@ -200,7 +201,7 @@ class Own:
             if not here:
                 sys.path.remove("")
         if not callable(found):
-            raise InputError(f"{self.path} is no function, so it cannot be a feature map")
+            raise InputError(f"{self.path} is not a function, so it cannot be a feature map")
         return found
 
 

@@ -11,8 +11,8 @@ in the cost again. $c$ alone is what one carries elsewhere. Shaping is neutral f
 only: it adds $-\langle P^\eta_\pi, \Phi\rangle$ to the criterion (errata (a)).
 """
 
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -20,16 +20,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from etairl.costs.discriminator import (
+from etairl.costs.adversarial import (
     DiscriminatorConfig,
     DiscriminatorState,
     adversarial_updates,
     check_finite,
-    start_optimiser,
+    discriminator_optimiser,
 )
-from etairl.costs.family import LogProbs, Points, Rows, standard_units
+from etairl.costs.family import LogProb, Players, Points, Rows, standard_units
 from etairl.costs.losses import CostInfo, spectrally_normalised
-from etairl.networks import MLP
+from etairl.experience import World
+from etairl.hyper import traced
+from etairl.networks import MLP, start_optimiser
 from etairl.types import InputError
 
 
@@ -51,74 +53,122 @@ class ShapedLogit(eqx.Module):
         return self.cost(obs) + self.gamma * self.potential(next_obs) - self.potential(obs)
 
 
+@traced
+@dataclass(frozen=True)
+class ShapedConfig:
+    """The cost of AIRL: two networks of states, read against the policy's density."""
+
+    kind: ClassVar[str] = "shaped"
+    temperature: ClassVar[float | None] = 1.0
+    needs_next: ClassVar[bool] = True
+    network: DiscriminatorConfig = field(default_factory=DiscriminatorConfig)
+
+    def make(self, world: World) -> "ShapedCost":
+        """The cost of a run."""
+        return ShapedCost(self, world.gamma_rl)
+
+    def check(self, players: Players) -> None:
+        """Refuse what would make it another algorithm."""
+        if players.weighs_time:
+            raise InputError(
+                "airl goes with --solver sac: its cost is shaped, and for a solver that weighs "
+                "time another weighting than dirac:0 makes shaping change what is aimed at"
+            )
+        if players.omega != "entropy":
+            raise InputError(f"airl needs the regulariser entropy, got {players.omega}")
+        if players.temperature != self.temperature:
+            raise InputError(
+                f"the cost of airl is read against log pi, so its temperature is "
+                f"{self.temperature:g}, got {players.temperature}; leave --temperature out"
+            )
+
+
+@traced
 @dataclass(frozen=True)
 class ShapedCost:
     """A cost family of the template: AIRL's, of states and next states."""
 
-    config: DiscriminatorConfig
+    config: ShapedConfig
     gamma: float
     """of the solver: another one would not telescope"""
     shaping: bool = True
     """off: the state-only cost alone"""
+    learns: ClassVar[bool] = True
+    never_positive: ClassVar[bool] = False
 
     @property
     def needs_next(self) -> bool:
-        """See `Cost`."""
+        """The potential does."""
         return self.shaping
-
-    @property
-    def needs_policy(self) -> bool:
-        """See `Cost`."""
-        return True
 
     def init(self, key: PRNGKeyArray, expert: Points) -> DiscriminatorState:
         """Two fresh networks; states are standardised with the demonstrations."""
         mean, scale = standard_units(np.asarray(expert.obs))
-        sizes = (len(mean), *self.config.hidden_d, 1)
-        cost, potential = (
-            MLP.init(k, sizes, self.config.activation_d) for k in jax.random.split(key)
-        )
+        settings = self.config.network
+        sizes = (len(mean), *settings.hidden_d, 1)
+        cost, potential = (MLP.init(k, sizes, settings.activation_d) for k in jax.random.split(key))
         network = ShapedLogit(cost, potential, self.gamma)
-        return DiscriminatorState(network, mean, scale, start_optimiser(self.config, network))
+        optimiser = start_optimiser(discriminator_optimiser(settings), network)
+        return DiscriminatorState(network, mean, scale, optimiser)
 
     def __call__(self, state: DiscriminatorState, obs: Array, act: Array, next_obs: Array) -> Rows:
         """The cost of each row, without the policy's part of the logit."""
         network: ShapedLogit = state.network
-        if self.config.spectral_norm:
+        if self.config.network.spectral_norm:
             network = spectrally_normalised(network)
-        here, there = ((x - state.mean) / state.scale for x in (obs, next_obs))
-        found = network.shaped(here, there) if self.shaping else network.cost(here)
-        return found[:, 0]
+        x, next_x = ((rows - state.mean) / state.scale for rows in (obs, next_obs))
+        cost = network.shaped(x, next_x) if self.shaping else network.cost(x)
+        return cost[:, 0]
 
-    @partial(jax.jit, static_argnums=0)
     def updates(
         self,
         key: PRNGKeyArray,
         state: DiscriminatorState,
         own: Points,
         expert: Points,
-        log_probs: LogProbs | None = None,
+        log_prob: LogProb,
     ) -> tuple[DiscriminatorState, CostInfo]:
         """Many updates of the classifier in one compiled scan; info is averaged over them."""
-        if log_probs is None:
-            raise InputError("AIRL's cost needs the log-probabilities of the policy that acted")
+        sides = ((side, log_prob(side.obs, side.act)) for side in (own, expert))
+        return self._scan(key, state, *sides)
 
+    @jax.jit
+    def _scan(
+        self, key: PRNGKeyArray, state: DiscriminatorState, own: Any, expert: Any
+    ) -> tuple[DiscriminatorState, CostInfo]:
         def inputs(state: DiscriminatorState, batch: tuple[Points, Array]) -> Array:
             points, log_prob = batch
-            here, there = ((x - state.mean) / state.scale for x in (points.obs, points.next_obs))
-            return jnp.concatenate([here, there, log_prob[:, None]], axis=-1)
+            x, next_x = ((x - state.mean) / state.scale for x in (points.obs, points.next_obs))
+            return jnp.concatenate([x, next_x, log_prob[:, None]], axis=-1)
 
-        sides = (own, log_probs.own), (expert, log_probs.expert)
-        return adversarial_updates(self.config, key, state, *sides, inputs, exact=1)  # log pi
+        return adversarial_updates(
+            self.config.network,
+            key,
+            state,
+            own,
+            expert,
+            inputs,
+            exact=1,  # log pi gets no noise
+        )
 
     def stored(self, state: DiscriminatorState) -> DiscriminatorState:
-        """See `Cost`."""
+        """All but the optimiser."""
         return state._replace(optimiser=())
 
-    def check(self, state: DiscriminatorState) -> None:
-        """See `Cost`."""
+    def check(self, state: DiscriminatorState, fresh: Any = None) -> None:
+        """Every network is one of this family, if its weights are numbers."""
         check_finite(state)
 
+    def check_points(self, state: DiscriminatorState, points: Points) -> None:
+        """A network is a number everywhere."""
+
+    def warnings(self, state: DiscriminatorState, expert: Points) -> list[str]:
+        """Nothing to say."""
+        return []
+
+    def features_of(self, state: DiscriminatorState, points: Points) -> None:
+        """It is not linear."""
+
     def portable(self) -> "ShapedCost":
-        """See `Cost`; without shaping."""
+        """The state-only cost, without shaping."""
         return replace(self, shaping=False)

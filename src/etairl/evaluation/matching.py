@@ -119,9 +119,17 @@ class Reference:
             floor = float(np.quantile(pool.split(rng, ~pool.of_x, 500), 0.95))
         return Distance(pool.value(), float(low), float(high), floor)
 
+    def distances(self, rng: np.random.Generator, other: Trajectories) -> dict[str, Distance]:
+        """Of both measures, in units of the demonstrations' spread and of plain values (`_raw`)."""
+        return {
+            f"mmd2_{measure}{'' if scaled else '_raw'}": self.distance(rng, other, measure, scaled)
+            for measure in MEASURES
+            for scaled in (True, False)
+        }
 
-def normalised_cost(learner: float, expert: float, random: float) -> float:
-    r"""$(C - C_E)/(C_{random} - C_E)$ with $C$ minus the return: 0 is the expert, 1 is random."""
+
+def score(learner: float, expert: float, random: float) -> float:
+    r"""$(J - J_{random})/(J_E - J_{random})$ of returns $J$: 0 is random, 1 is the expert."""
     if random == expert:
         raise InputError("expert and random policy have the same return: there is nothing to scale")
-    return (expert - learner) / (expert - random)
+    return (learner - random) / (expert - random)

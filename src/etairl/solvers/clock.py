@@ -30,7 +30,7 @@ class Clock(NamedTuple):
     r"""$\gamma w_{t-1}$, in units of $\bar w$"""
     weight: Float[np.ndarray, " times"]
     r"""$w_t$, in units of $\bar w$"""
-    face: Float[np.ndarray, "times columns"]
+    time_features: Float[np.ndarray, "times columns"]
     r"""what a critic sees of the time: $t/H$ and $S_t$, or nothing where $h$ is constant"""
 
     def at(self, time: Array) -> "Moment":
@@ -45,11 +45,16 @@ class Moment(NamedTuple):
     waiting: Float[Array, " batch"]
     running: Float[Array, " batch"]
     weight: Float[Array, " batch"]
-    face: Float[Array, "batch columns"]
+    time_features: Float[Array, "batch columns"]
 
     def beside(self, obs: Float[Array, "batch obs"]) -> Float[Array, "batch seen"]:
-        """Observations, and the face of the clock."""
-        return jnp.concatenate([obs, self.face], axis=-1)
+        """Observations, and the time features."""
+        return jnp.concatenate([obs, self.time_features], axis=-1)
+
+
+def has_clock(eta: Eta) -> bool:
+    """Whether a critic must see the time: the chance is constant for geometric laws only."""
+    return not (isinstance(eta, Geometric) and eta.kappa < 1.0)
 
 
 @lru_cache
@@ -62,8 +67,9 @@ def make_clock(eta: Eta, gamma: float, horizon: int) -> Clock:
     eta.pmf(horizon)  # refuses a law without mass on an episode
     mass = np.append(np.exp(eta.log_pmf(horizon)), eta.tail(horizon) or 0.0)
     waiting = np.cumsum(mass[::-1])[::-1]
-    if isinstance(eta, Geometric) and eta.kappa < 1.0:
-        chance, face = np.full(horizon + 1, 1.0 - eta.kappa), np.zeros((horizon + 1, 0))
+    if not has_clock(eta):
+        assert isinstance(eta, Geometric)
+        chance, features = np.full(horizon + 1, 1.0 - eta.kappa), np.zeros((horizon + 1, 0))
     elif mass[-1] > _MOST_BEYOND:
         raise InputError(
             f"{eta} has {mass[-1]:.0%} of its mass beyond the horizon of {horizon} steps, where "
@@ -72,9 +78,9 @@ def make_clock(eta: Eta, gamma: float, horizon: int) -> Clock:
         )
     else:
         chance = np.divide(mass, waiting, out=np.ones(horizon + 1), where=waiting > 0.0)
-        face = np.stack([np.arange(horizon + 1) / horizon, waiting], axis=1)
+        features = np.stack([np.arange(horizon + 1) / horizon, waiting], axis=1)
     weights = eta.weights(gamma, horizon)
     running = gamma * np.append(0.0, weights)
     unit = weights.mean()
     weight = running + chance * waiting
-    return Clock(chance, waiting / unit, running / unit, weight / unit, face)
+    return Clock(chance, waiting / unit, running / unit, weight / unit, features)

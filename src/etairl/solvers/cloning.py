@@ -10,12 +10,14 @@ import numpy as np
 import optax
 from jaxtyping import Array
 
-from etairl.networks import MLP, Activation, checked_widths
+from etairl.hyper import traced
+from etairl.networks import MLP, Activation, check_widths, start_optimiser
 from etairl.solvers.heads import Head, make_head
 from etairl.solvers.policy import ActionScaling
 from etairl.types import InputError, Spec, Trajectories
 
 
+@traced
 @dataclass(frozen=True)
 class CloningConfig:
     """Hyper-parameters of behaviour cloning."""
@@ -32,8 +34,7 @@ class CloningConfig:
     """how often the held-out loss is looked at; the best round is kept"""
 
     def __post_init__(self):
-        widths = checked_widths("hidden", self.hidden, self.activation)
-        object.__setattr__(self, "hidden", widths)
+        check_widths("hidden", self.hidden, self.activation)
         if not 1 <= self.rounds <= self.updates:
             raise InputError(f"updates must be at least rounds, got {self.updates}, {self.rounds}")
         if not 0.0 <= self.held_out < 1.0:
@@ -68,7 +69,7 @@ def clone(trajectories: Trajectories, spec: Spec, config: CloningConfig, seed: i
     judge = test if test.any() else ~test
     sizes = (spec.obs_dim, *config.hidden, head.actor_outputs)
     actor = MLP.init(jax.random.key(seed), sizes, config.activation)
-    state = _optimiser(config).init(actor)  # pyright: ignore[reportArgumentType]
+    state = start_optimiser(_optimiser(config), actor)
     train = np.flatnonzero(~test)
     each = config.updates // config.rounds
     best = Clone(actor, np.inf, 0)
@@ -91,7 +92,7 @@ def _optimiser(config: CloningConfig) -> optax.GradientTransformation:
     return optax.adamw(config.learning_rate, weight_decay=config.weight_decay)
 
 
-@partial(jax.jit, static_argnums=(0, 1))
+@partial(jax.jit, static_argnums=0)
 def _fit(
     head: Head, config: CloningConfig, actor: MLP, state: Any, obs: Array, act: Array
 ) -> tuple[MLP, Any]:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from etairl.networks import MLP, HostMLP, both
+from etairl.networks import MLP, HostMLP, apply_pair
 from etairl.regularisers import Entropy, Regulariser
 from etairl.types import Spec
 
@@ -134,7 +134,7 @@ class GaussianHead:
 
     def q(self, critics: MLP, obs: Array, act: Array) -> Array:
         """See `Head`."""
-        return both(critics, jnp.concatenate([obs, act], axis=-1))[..., 0]
+        return apply_pair(critics, jnp.concatenate([obs, act], axis=-1))[..., 0]
 
     def choose(
         self,
@@ -228,7 +228,7 @@ class CategoricalHead:
     def q(self, critics: MLP, obs: Array, act: Array) -> Array:
         """See `Head`."""
         index = act.astype(jnp.int32)[None]
-        return jnp.take_along_axis(both(critics, obs), index, axis=-1)[..., 0]
+        return jnp.take_along_axis(apply_pair(critics, obs), index, axis=-1)[..., 0]
 
     def choose(
         self,
@@ -243,10 +243,10 @@ class CategoricalHead:
         """See `Head`; summed over all actions."""
         log_probs = jax.nn.log_softmax(actor(obs))
         probs = jnp.exp(log_probs)
-        q = both(critics, obs).min(axis=0)
+        q = apply_pair(critics, obs).min(axis=0)
         base = 0.0 if reference is None else jax.nn.log_softmax(reference(obs))
         penalties = omega.drawn(log_probs - base)
-        others = tuple((probs * both(*seen).min(axis=0)).sum(axis=-1) for seen in also)
+        others = tuple((probs * apply_pair(*seen).min(axis=0)).sum(axis=-1) for seen in also)
         return Choice((probs * q).sum(axis=-1), (probs * penalties).sum(axis=-1), others)
 
     def log_prob(self, actor: MLP, obs: Array, act: Array) -> Array:

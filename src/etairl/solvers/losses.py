@@ -39,19 +39,19 @@ def actor_loss(
     reference: MLP | None,
     temperature: Scalar,
     obs: Array,
-    here: Rows,
+    mask: Rows,
     key: Array,
     omega: Regulariser = Entropy(),
 ) -> tuple[Scalar, Scalar]:
-    r"""$\mathbb{E}[-\alpha\Omega(\pi(s)) - \min_i Q_i(s,a)]$ where `here` is 1; mean $\Omega$.
+    r"""$\mathbb{E}[-\alpha\Omega(\pi(s)) - \min_i Q_i(s,a)]$ where `mask` is 1; mean $\Omega$.
 
     For entropy, $\log\pi(a \mid s)$ stands for $-\Omega$; with a reference
     $\log\pi - \log\pi_{ref}$.
     """
     choice = head.choose(key, actor, critics, obs, reference, omega)
-    many = jnp.maximum(here.sum(), 1.0)
-    loss = (here * (temperature * choice.penalty - choice.q)).sum() / many
-    return loss, -(here * choice.penalty).sum() / many
+    many = jnp.maximum(mask.sum(), 1.0)
+    loss = (mask * (temperature * choice.penalty - choice.q)).sum() / many
+    return loss, -(mask * choice.penalty).sum() / many
 
 
 def temperature_loss(log_temperature: Scalar, entropy: Scalar, target_entropy: float) -> Scalar:

@@ -1,22 +1,23 @@
 r"""Soft actor-critic: the value-based solver of $RL_\Omega$, by default with entropy as $\Omega$.
 
 Costs are minimised everywhere else; here, and only here, there is a reward, $-c$. One `scan` runs a
-whole cycle of updates and relabels each batch with the current cost function inside it.
+whole cycle of updates and relabels each batch with the current cost function inside it. Numbers of
+the settings are traced: one compiled program serves all of them.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
-from etairl.buffers import Transitions
-from etairl.networks import MLP, Activation, Normaliser, checked_widths, twins
+from etairl.experience import Experience
+from etairl.hyper import enabled, traced
+from etairl.networks import MLP, Normaliser, init_pair, start_optimiser
 from etairl.regularisers import Entropy, KullbackLeibler, Regulariser
 from etairl.solvers.heads import Head, make_head
 from etairl.solvers.losses import (
@@ -28,91 +29,16 @@ from etairl.solvers.losses import (
     temperature_loss,
 )
 from etairl.solvers.policy import HeadPolicy
+from etairl.solvers.sac_config import OffPolicy, SACConfig
+from etairl.solvers.solver import (
+    Batch,
+    CostFunction,
+    ExpertPairs,
+    expert_pairs,
+    relabelled_scan,
+    replay_batches,
+)
 from etairl.types import InputError, Spec
-
-CostFunction = Callable[[Any, Array, Array, Array], Array]
-
-
-class Pairs(NamedTuple):
-    """States and actions of the expert, as the head sees them."""
-
-    obs: Float[Array, "*updates batch obs"]
-    act: Float[Array, "*updates batch act"]
-
-
-class Batch(NamedTuple):
-    """Transitions, with actions as the head sees them; a leading axis counts updates in a scan."""
-
-    obs: Float[Array, "*updates batch obs"]
-    act: Float[Array, "*updates batch act"]
-    cost: Float[Array, "*updates batch"]
-    next_obs: Float[Array, "*updates batch obs"]
-    terminated: Float[Array, "*updates batch"]
-    time: Int[Array, "*updates batch"] | None = None
-    """steps since the episode began, for solvers that ask for it"""
-    expert: Pairs | None = None
-    """what the actor also clones; None where nobody is to be cloned"""
-
-    @staticmethod
-    def of(
-        t: Transitions,
-        cost: Float[np.ndarray, "*shape"],
-        time: Int[np.ndarray, "*shape"] | None = None,
-    ) -> "Batch":
-        """From a memory that keeps actions as the head sees them, to the device."""
-        return Batch(
-            obs=jnp.asarray(t.observations),
-            act=jnp.asarray(t.actions),
-            cost=jnp.asarray(cost),
-            next_obs=jnp.asarray(t.next_observations),
-            terminated=jnp.asarray(t.terminated, jnp.float32),
-            time=None if time is None else jnp.asarray(time, jnp.int32),
-        )
-
-
-@dataclass(frozen=True)
-class SACConfig:
-    """Hyper-parameters of soft actor-critic."""
-
-    hidden: tuple[int, ...] = (256, 256)
-    """width of each hidden layer, of actor and critics"""
-    activation: Activation = "relu"
-    """between the layers"""
-    gamma_rl: float = 0.99
-    """discount of the Bellman updates"""
-    actor_lr: float = 3e-4
-    """learning rate of the actor"""
-    critic_lr: float = 3e-4
-    """learning rate of the critics"""
-    temperature_lr: float = 3e-4
-    """learning rate of the temperature"""
-    polyak: float = 0.005
-    """how far the target critics move towards the critics in one update"""
-    temperature: float | None = None
-    """weight of the regulariser; None adapts it to the target entropy"""
-    first_temperature: float = 1.0
-    """where an adaptive temperature starts"""
-    target_entropy: float | None = None
-    """None is minus the number of action columns, or a third of the largest for discrete actions"""
-    max_gradient_norm: float | None = None
-    """clip gradients to this norm"""
-    normalise: bool = False
-    """standardise observations with running statistics"""
-
-    def __post_init__(self):
-        if not 0.0 <= self.gamma_rl < 1.0:
-            raise InputError(f"gamma_rl must lie in [0, 1), got {self.gamma_rl}")
-        if not 0.0 < self.polyak <= 1.0:
-            raise InputError(f"polyak must lie in (0, 1], got {self.polyak}")
-        widths = checked_widths("hidden", self.hidden, self.activation)
-        object.__setattr__(self, "hidden", widths)
-        rates = ("actor_lr", "critic_lr", "temperature_lr")
-        for name in (*rates, "temperature", "first_temperature", "max_gradient_norm"):
-            value = getattr(self, name)
-            if value is not None and not 0.0 < value < np.inf:
-                raise InputError(f"{name} must be > 0 and finite, got {value}")
-        if self.target_entropy is not None and not np.isfinite(self.target_entropy):
-            raise InputError(f"target_entropy must be finite, got {self.target_entropy}")
 
 
 class SACState(NamedTuple):
@@ -131,7 +57,7 @@ class SACState(NamedTuple):
 
 
 class SACInfo(NamedTuple):
-    """What an update has to say."""
+    """Metrics of an update."""
 
     critic_loss: Scalar
     actor_loss: Scalar
@@ -141,6 +67,15 @@ class SACInfo(NamedTuple):
     q: Scalar
 
 
+class SACDraw(NamedTuple):
+    """What the updates of a cycle learn from."""
+
+    batches: Batch
+    critics_only: bool = False
+    """actor and temperature stay: critics first learn to judge an actor from elsewhere"""
+
+
+@traced
 @dataclass(frozen=True)
 class SAC:
     """Soft actor-critic for a task of the given sizes."""
@@ -151,14 +86,12 @@ class SAC:
     """the last column of an observation marks the absorbing state: no policy is needed there"""
     omega: Regulariser = Entropy()
     """with weight 1: the temperature is its weight"""
-    cloning: float = 0.0
-    r"""weight $\lambda$ of the term $\lambda\,\ell(\pi; s_E, a_E)$ in the loss of the actor"""
-    timed: ClassVar[bool] = False
+    play: OffPolicy = OffPolicy()
 
     @property
-    def clones(self) -> bool:
-        """Whether a batch has to bring pairs of the expert."""
-        return self.cloning > 0.0
+    def needs_clone(self) -> bool:
+        """For a warm start, or as what the policy stays close to."""
+        return self.play.warm_start or isinstance(self.omega, KullbackLeibler)
 
     @property
     def head(self) -> Head:
@@ -172,9 +105,9 @@ class SAC:
         sizes = (self.spec.obs_dim, *config.hidden, head.actor_outputs)
         actor = MLP.init(key_actor, sizes, config.activation)
         sizes = (head.critic_inputs, *config.hidden, head.critic_outputs)
-        critics = twins(key_critics, sizes, config.activation)
+        critics = init_pair(key_critics, sizes, config.activation)
         start = config.first_temperature if config.temperature is None else config.temperature
-        log_temperature = jnp.log(jnp.asarray(start, dtype=jnp.float32))
+        log_temperature = jnp.asarray(np.log(np.float32(start)))
         return SACState(
             actor=actor,
             reference=None,
@@ -182,10 +115,31 @@ class SAC:
             targets=jax.tree.map(jnp.copy, critics),
             log_temperature=log_temperature,
             normaliser=Normaliser.identity(self.spec.obs_dim),
-            actor_optimiser=self.start(config.actor_lr, actor),
-            critic_optimiser=self.start(config.critic_lr, critics),
-            temperature_optimiser=self.start(config.temperature_lr, log_temperature),
+            actor_optimiser=start_optimiser(self.optimiser(1.0), actor),
+            critic_optimiser=start_optimiser(self.optimiser(1.0), critics),
+            temperature_optimiser=start_optimiser(self.optimiser(1.0), log_temperature),
         )
+
+    def from_clone(self, state: Any, actor: MLP) -> Any:
+        """Start from a cloned actor, stay close to it, or both, as the settings say."""
+        if self.absorbing:
+            # The mark of the absorbing state is one more input, which says nothing about actions.
+            first = jnp.concatenate([actor.weights[0], jnp.zeros((1, actor.weights[0].shape[1]))])
+            actor = MLP((first, *actor.weights[1:]), actor.biases, actor.activation)
+        if self.play.warm_start:
+            state = state._replace(actor=actor)
+        if isinstance(self.omega, KullbackLeibler):
+            state = state._replace(reference=jax.tree.map(jnp.copy, actor))
+        return state
+
+    def draw(self, rng: np.random.Generator, data: Experience, timed: bool = False) -> SACDraw:
+        """Transitions of the replay, and pairs of the expert where it is cloned."""
+        play = self.play
+        shape = (play.solver_updates, play.solver_batch)
+        batches = replay_batches(rng, data, shape, timed)
+        if enabled(play.cloning):
+            batches = batches._replace(expert=expert_pairs(rng, data, shape))
+        return SACDraw(batches, data.cycle < play.critic_cycles)
 
     def observe(self, state: SACState, observations: Float[np.ndarray, "rows obs"]) -> SACState:
         """Take new observations into the statistics of the normaliser, if there is one."""
@@ -198,17 +152,17 @@ class SAC:
         normaliser = state.normaliser if self.config.normalise else None
         return HeadPolicy(state.actor, self.head, self.spec, normaliser)
 
-    @partial(jax.jit, static_argnums=0)
+    @jax.jit
     def log_prob(
         self, state: SACState, obs: Float[Array, "*rows obs"], act: Float[Array, "*rows act"]
     ) -> Float[Array, "*rows"]:
         r"""$\log\pi(a \mid s)$ of actions as the head sees them; 0 in the absorbing state."""
         shape = obs.shape[:-1]
         obs, act = obs.reshape(-1, obs.shape[-1]), act.reshape(-1, act.shape[-1])
-        here = self.in_world(obs)
+        mask = self.in_world(obs)
         if self.config.normalise:
             obs = state.normaliser(obs)
-        return (here * self.head.log_prob(state.actor, obs, act)).reshape(shape)
+        return (mask * self.head.log_prob(state.actor, obs, act)).reshape(shape)
 
     def update(
         self, state: SACState, batch: Batch, key: PRNGKeyArray, critics_only: bool = False
@@ -224,7 +178,7 @@ class SAC:
         key_target, key_actor = jax.random.split(key)
         obs, next_obs = batch.obs, batch.next_obs
         # Log-probabilities are computed everywhere and masked afterwards: no NaN can slip through.
-        here, there = self.in_world(obs), self.in_world(next_obs)
+        mask, next_mask = self.in_world(obs), self.in_world(next_obs)
         if config.normalise:
             obs, next_obs = state.normaliser(obs), state.normaliser(next_obs)
         temperature = jnp.exp(state.log_temperature)
@@ -236,7 +190,7 @@ class SAC:
             batch.cost,
             batch.terminated,
             choice.q,
-            there * choice.penalty,
+            next_mask * choice.penalty,
             temperature,
         )
         (loss_q, q), grads = jax.value_and_grad(critic_loss, has_aux=True)(
@@ -246,45 +200,50 @@ class SAC:
             config.critic_lr, grads, state.critic_optimiser, state.critics
         )
         (loss_pi, entropy), grads = jax.value_and_grad(actor_loss, has_aux=True)(
-            *(state.actor, head, critics, state.reference, temperature, obs, here, key_actor),
+            *(state.actor, head, critics, state.reference, temperature, obs, mask, key_actor),
             self.omega,
         )
         if not critics_only:
-            state = self.policy_step(state, grads, batch.expert, entropy, here)
+            state = self.policy_step(state, grads, batch.expert, entropy, mask)
         targets = jax.tree.map(
             lambda slow, fast: slow + config.polyak * (fast - slow), state.targets, critics
         )
         new = state._replace(critics=critics, targets=targets, critic_optimiser=critic_optimiser)
         return new, SACInfo(loss_q, loss_pi, temperature, entropy, q)
 
-    @partial(jax.jit, static_argnums=(0, 4, 6), donate_argnums=1)
     def updates(
+        self,
+        key: PRNGKeyArray,
+        state: SACState,
+        drawn: SACDraw,
+        cost: CostFunction | None = None,
+        cost_state: Any = None,
+    ) -> tuple[SACState, SACInfo]:
+        """All updates in one compiled scan; info is averaged over them."""
+        return self._scan(state, drawn.batches, key, cost, cost_state, drawn.critics_only)
+
+    @partial(jax.jit, static_argnums=6, donate_argnums=1)
+    def _scan(
         self,
         state: SACState,
         batches: Batch,
         key: PRNGKeyArray,
-        cost: CostFunction | None = None,
-        cost_state: Any = None,
-        critics_only: bool = False,
+        cost: CostFunction | None,
+        cost_state: Any,
+        critics_only: bool,
     ) -> tuple[SACState, SACInfo]:
-        """Many updates in one compiled scan; info is averaged over them.
-
-        `cost(cost_state, obs, act, next_obs)` relabels each batch with the current cost; None
-        keeps the costs that came with it.
-        """
-        return relabelled_scan(
-            partial(self.update, critics_only=critics_only), state, batches, key, cost, cost_state
-        )
+        update = partial(self.update, critics_only=critics_only)
+        return relabelled_scan(update, state, batches, key, cost, cost_state)
 
     def policy_step(
-        self, state: Any, grads: MLP, expert: Pairs | None, entropy: Scalar, here: Rows
+        self, state: Any, grads: MLP, expert: ExpertPairs | None, entropy: Scalar, mask: Rows
     ) -> Any:
         """The actor and its temperature one step on; all else as it was."""
         grads = self.towards_expert(grads, state, expert)
         actor, actor_optimiser = self.step(
             self.config.actor_lr, grads, state.actor_optimiser, state.actor
         )
-        log_temperature, temperature_optimiser = self.temper(state, entropy, here)
+        log_temperature, temperature_optimiser = self.update_temperature(state, entropy, mask)
         return state._replace(
             actor=actor,
             actor_optimiser=actor_optimiser,
@@ -292,7 +251,7 @@ class SAC:
             temperature_optimiser=temperature_optimiser,
         )
 
-    def temper(self, state: Any, entropy: Scalar, here: Rows) -> tuple[Scalar, Any]:
+    def update_temperature(self, state: Any, entropy: Scalar, mask: Rows) -> tuple[Scalar, Any]:
         """One step of the temperature towards the target entropy, unless it is fixed."""
         config, log_temperature = self.config, state.log_temperature
         if config.temperature is not None:
@@ -300,52 +259,27 @@ class SAC:
         goal = self.head.target_entropy if config.target_entropy is None else config.target_entropy
         slope = jax.grad(temperature_loss)(log_temperature, entropy, goal)
         if self.absorbing:
-            slope = slope * (here.sum() > 0.0)  # without a row of the world: no entropy
+            slope = slope * (mask.sum() > 0.0)  # without a row of the world: no entropy
         return self.step(config.temperature_lr, slope, state.temperature_optimiser, log_temperature)
 
-    def towards_expert(self, grads: MLP, state: Any, expert: Pairs | None) -> MLP:
+    def towards_expert(self, grads: MLP, state: Any, expert: ExpertPairs | None) -> MLP:
         r"""Add $\lambda\nabla\ell(\pi; s_E, a_E)$, the gradient of behaviour cloning."""
         if expert is None:
             return grads
         obs = state.normaliser(expert.obs) if self.config.normalise else expert.obs
         cloned = jax.grad(self.head.cloning_loss)(state.actor, obs, expert.act)
-        return jax.tree.map(lambda own, theirs: own + self.cloning * theirs, grads, cloned)
+        return jax.tree.map(lambda own, theirs: own + self.play.cloning * theirs, grads, cloned)
 
     def in_world(self, obs: Float[Array, "batch obs"]) -> Rows:
         """1 where there is something to decide, 0 in the absorbing state."""
         return 1.0 - obs[:, -1] if self.absorbing else jnp.ones(len(obs))
 
-    def start(self, rate: float, params: Any) -> Any:
-        """A fresh optimiser."""
-        return self._optimiser(rate).init(params)
-
     def step(self, rate: float, grads: Any, optimiser: Any, params: Any) -> tuple[Any, Any]:
         """New parameters, and their optimiser."""
-        updates, optimiser = self._optimiser(rate).update(grads, optimiser)
+        updates, optimiser = self.optimiser(rate).update(grads, optimiser)
         return optax.apply_updates(params, updates), optimiser
 
-    def _optimiser(self, rate: float) -> optax.GradientTransformation:
+    def optimiser(self, rate: float) -> optax.GradientTransformation:
+        """Adam, behind a clip of the gradients where the settings ask for one."""
         clip, adam = self.config.max_gradient_norm, optax.adam(rate)
         return adam if clip is None else optax.chain(optax.clip_by_global_norm(clip), adam)
-
-
-def relabelled_scan(
-    update: Callable[[Any, Batch, PRNGKeyArray], tuple[Any, Any]],
-    state: Any,
-    batches: Batch,
-    key: PRNGKeyArray,
-    cost: CostFunction | None,
-    cost_state: Any,
-) -> tuple[Any, Any]:
-    """`update` on each of the batches, with today's costs; the last state and the mean info."""
-
-    def body(carry: Any, step: tuple[Batch, PRNGKeyArray]) -> tuple[Any, Any]:
-        batch, key_update = step
-        if cost is not None:
-            today = cost(cost_state, batch.obs, batch.act, batch.next_obs)
-            batch = batch._replace(cost=today)
-        return update(carry, batch, key_update)
-
-    keys = jax.random.split(key, batches.cost.shape[0])
-    state, infos = jax.lax.scan(body, state, (batches, keys))
-    return state, jax.tree.map(jnp.mean, infos)

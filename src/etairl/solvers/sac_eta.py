@@ -16,7 +16,7 @@ critics are of rewards, $-c$, as in `etairl.solvers.sac`.
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,13 +25,16 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from etairl.eta import Eta
-from etairl.networks import MLP, Normaliser, twins
+from etairl.experience import Experience
+from etairl.hyper import traced
+from etairl.networks import MLP, Normaliser, init_pair, start_optimiser
 from etairl.regularisers import Entropy, Regulariser
 from etairl.solvers.clock import Clock, Moment, make_clock
 from etairl.solvers.heads import Head, Seen
 from etairl.solvers.losses import Rows, Scalar, critic_loss
 from etairl.solvers.policy import HeadPolicy
-from etairl.solvers.sac import SAC, Batch, CostFunction, SACState, relabelled_scan
+from etairl.solvers.sac import SAC, SACDraw, SACState
+from etairl.solvers.solver import Batch, CostFunction, relabelled_scan
 
 
 class EtaState(NamedTuple):
@@ -57,7 +60,7 @@ class EtaState(NamedTuple):
 
 
 class EtaInfo(NamedTuple):
-    """What an update has to say; as for soft actor-critic, and of $U$."""
+    """Metrics of an update: as for soft actor-critic, and of $U$."""
 
     critic_loss: Scalar
     u_loss: Scalar
@@ -82,22 +85,23 @@ def eta_actor_loss(
     reference: MLP | None,
     temperature: Scalar,
     now: Moment,
-    here: Rows,
+    mask: Rows,
     key: Array,
     omega: Regulariser = Entropy(),
 ) -> tuple[Scalar, Scalar]:
-    r"""$\mathbb{E}[-w_t\alpha\Omega(\pi(s)) - \gamma w_{t-1}Q - S_tU_t]$ where `here` is 1.
+    r"""$\mathbb{E}[-w_t\alpha\Omega(\pi(s)) - \gamma w_{t-1}Q - S_tU_t]$ where `mask` is 1.
 
     Also the mean of $\Omega$ with weights $w_t$. On fresh episodes of the policy the gradient is
     that of $J_\eta$, up to a factor.
     """
     choice = head.choose(key, actor, q.critics, q.obs, reference, omega, (u,))
     worth = now.running * choice.q + now.waiting * choice.also[0]
-    regular = here * now.weight * choice.penalty
-    loss = (temperature * regular - here * worth).sum() / jnp.maximum(here.sum(), 1.0)
-    return loss, -regular.sum() / jnp.maximum((here * now.weight).sum(), 1e-12)
+    regular = mask * now.weight * choice.penalty
+    loss = (temperature * regular - mask * worth).sum() / jnp.maximum(mask.sum(), 1.0)
+    return loss, -regular.sum() / jnp.maximum((mask * now.weight).sum(), 1e-12)
 
 
+@traced
 @dataclass(frozen=True)
 class SACEta:
     """Soft actor-critic with two critics, for episodes of at most `horizon` steps."""
@@ -106,15 +110,14 @@ class SACEta:
     """owns the settings, and learns $Q$"""
     eta: Eta
     horizon: int
-    timed: ClassVar[bool] = True
 
     def __post_init__(self):
-        _ = self.clock
+        _ = self.clock  # refuses a law that has too little mass on an episode
 
     @property
-    def clones(self) -> bool:
-        """Whether a batch has to bring pairs of the expert."""
-        return self.plain.clones
+    def needs_clone(self) -> bool:
+        """For a warm start, or as what the policy stays close to."""
+        return self.plain.needs_clone
 
     @property
     def clock(self) -> Clock:
@@ -125,14 +128,14 @@ class SACEta:
         """Fresh networks and optimisers."""
         key_plain, key_u = jax.random.split(key)
         config, head = self.plain.config, self.plain.head
-        inputs = head.critic_inputs + self.clock.face.shape[1]
+        inputs = head.critic_inputs + self.clock.time_features.shape[1]
         sizes = (inputs, *config.hidden, head.critic_outputs)
-        critics = twins(key_u, sizes, config.activation)
+        critics = init_pair(key_u, sizes, config.activation)
         return EtaState(
             **self.plain.init(key_plain)._asdict(),
             u_critics=critics,
             u_targets=jax.tree.map(jnp.copy, critics),
-            u_optimiser=self.plain.start(config.critic_lr, critics),
+            u_optimiser=start_optimiser(self.plain.optimiser(1.0), critics),
         )
 
     def observe(self, state: EtaState, observations: Float[np.ndarray, "rows obs"]) -> EtaState:
@@ -149,25 +152,39 @@ class SACEta:
         r"""$\log\pi(a \mid s)$ of actions as the head sees them; 0 in the absorbing state."""
         return self.plain.log_prob(state.plain, obs, act)
 
+    def from_clone(self, state: EtaState, actor: MLP) -> EtaState:
+        """Start from a cloned actor, stay close to it, or both, as the settings say."""
+        return self.plain.from_clone(state, actor)
+
+    def draw(self, rng: np.random.Generator, data: Experience) -> SACDraw:
+        """As for soft actor-critic, with time indices."""
+        return self.plain.draw(rng, data, timed=True)
+
     def update(
-        self, state: EtaState, batch: Batch, key: PRNGKeyArray, critics_only: bool = False
+        self,
+        state: EtaState,
+        batch: Batch,
+        key: PRNGKeyArray,
+        clock: Clock | None = None,
+        critics_only: bool = False,
     ) -> tuple[EtaState, EtaInfo]:
         """One gradient step of both pairs of critics, the actor, the temperature and the targets.
 
-        `batch.time` holds the time index of each row. With `critics_only` actor and temperature
-        stay.
+        `batch.time` holds the time index of each row, `clock` what it decides. With `critics_only`
+        actor and temperature stay.
         """
         assert batch.time is not None
+        clock = self.clock if clock is None else clock
         plain, config, head = self.plain, self.plain.config, self.plain.head
         key_q, key_u, key_actor = jax.random.split(key, 3)
         judged, info = plain.update(
             state.plain, batch._replace(expert=None), key_q, critics_only=True
         )
         obs, next_obs = batch.obs, batch.next_obs
-        here, there = plain.in_world(obs), plain.in_world(next_obs)
+        mask, next_mask = plain.in_world(obs), plain.in_world(next_obs)
         if config.normalise:
             obs, next_obs = state.normaliser(obs), state.normaliser(next_obs)
-        now, after = self.clock.at(batch.time), self.clock.at(batch.time + 1)
+        now, after = clock.at(batch.time), clock.at(batch.time + 1)
         timed = now.beside(obs)
         ahead = head.choose(
             key_u,
@@ -180,7 +197,7 @@ class SACEta:
         )
         # Where the wait ends for certain U is Q; at the horizon nothing else is known of it.
         u_ahead = jnp.where(after.chance < 1.0, ahead.also[0], ahead.q)
-        u_ahead -= after.chance * info.temperature * there * ahead.penalty
+        u_ahead -= after.chance * info.temperature * next_mask * ahead.penalty
         q_here = head.q(judged.targets, obs, batch.act).min(axis=0)
         target = u_target(now.chance, batch.terminated, q_here, u_ahead)
         (loss_u, u), grads = jax.value_and_grad(critic_loss, has_aux=True)(
@@ -197,12 +214,12 @@ class SACEta:
             state.reference,
             info.temperature,
             now,
-            here,
+            mask,
             key_actor,
             plain.omega,
         )
         if not critics_only:
-            state = plain.policy_step(state, grads, batch.expert, entropy, here)
+            state = plain.policy_step(state, grads, batch.expert, entropy, mask)
         new = state._replace(
             critics=judged.critics,
             targets=judged.targets,
@@ -215,20 +232,32 @@ class SACEta:
         )
         return new, EtaInfo(info.critic_loss, loss_u, loss_pi, info.temperature, entropy, info.q, u)
 
-    @partial(jax.jit, static_argnums=(0, 4, 6), donate_argnums=1)
     def updates(
+        self,
+        key: PRNGKeyArray,
+        state: EtaState,
+        drawn: SACDraw,
+        cost: CostFunction | None = None,
+        cost_state: Any = None,
+    ) -> tuple[EtaState, EtaInfo]:
+        """All updates in one compiled scan; info is averaged over them."""
+        batches, critics_only = drawn
+        clock = Clock(*(jnp.asarray(part, jnp.float32) for part in self.clock))
+        return self._scan(state, batches, key, cost, cost_state, clock, critics_only)
+
+    @partial(jax.jit, static_argnums=7, donate_argnums=1)
+    def _scan(
         self,
         state: EtaState,
         batches: Batch,
         key: PRNGKeyArray,
-        cost: CostFunction | None = None,
-        cost_state: Any = None,
-        critics_only: bool = False,
+        cost: CostFunction | None,
+        cost_state: Any,
+        clock: Clock,
+        critics_only: bool,
     ) -> tuple[EtaState, EtaInfo]:
-        """Many updates in one compiled scan, as `SAC.updates`."""
-        return relabelled_scan(
-            partial(self.update, critics_only=critics_only), state, batches, key, cost, cost_state
-        )
+        update = partial(self.update, clock=clock, critics_only=critics_only)
+        return relabelled_scan(update, state, batches, key, cost, cost_state)
 
 
 def sac_eta(plain: SAC, eta: Eta, horizon: int) -> SAC | SACEta:

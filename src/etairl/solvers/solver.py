@@ -1,13 +1,58 @@
-"""What the template asks of a solver, the policy player."""
+"""What the game asks of a solver, the policy player, and what solvers share.
 
-from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
+A solver draws what it wants to learn from (`draw`), so the game need not know whether it is on- or
+off-policy, looks at time indices or clones the expert. To add one, see CONTRIBUTING.md.
+"""
 
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
+
+import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from etairl.buffers import Transitions
+from etairl.eta import Eta
+from etairl.experience import Experience, World
 from etairl.networks import MLP, Normaliser
-from etairl.solvers.sac import Batch, CostFunction
 from etairl.types import Policy
+
+CostFunction = Callable[[Any, Array, Array, Array], Array]
+
+
+class ExpertPairs(NamedTuple):
+    """States and actions of the expert, as the head sees them."""
+
+    obs: Float[Array, "*updates batch obs"]
+    act: Float[Array, "*updates batch act"]
+
+
+class Batch(NamedTuple):
+    """Transitions, with actions as the head sees them; a leading axis counts updates in a scan."""
+
+    obs: Float[Array, "*updates batch obs"]
+    act: Float[Array, "*updates batch act"]
+    cost: Float[Array, "*updates batch"]
+    """the true cost, until the batch is relabelled with the learned one"""
+    next_obs: Float[Array, "*updates batch obs"]
+    terminated: Float[Array, "*updates batch"]
+    time: Int[Array, "*updates batch"] | None = None
+    """steps since the episode began, for solvers that ask for it"""
+    expert: ExpertPairs | None = None
+    """what the actor also clones; None where nobody is to be cloned"""
+
+    @staticmethod
+    def of(t: Transitions, time: Int[np.ndarray, "*shape"] | None = None) -> "Batch":
+        """From a buffer that keeps actions as the head sees them, to the device."""
+        return Batch(
+            obs=jnp.asarray(t.observations),
+            act=jnp.asarray(t.actions),
+            cost=jnp.asarray(-t.rewards),
+            next_obs=jnp.asarray(t.next_observations),
+            terminated=jnp.asarray(t.terminated, jnp.float32),
+            time=None if time is None else jnp.asarray(time, jnp.int32),
+        )
 
 
 @runtime_checkable
@@ -17,11 +62,6 @@ class SolverState(Protocol):
     @property
     def actor(self) -> MLP:
         """The policy."""
-        ...
-
-    @property
-    def reference(self) -> MLP | None:
-        """A policy to stay close to."""
         ...
 
     @property
@@ -37,22 +77,19 @@ State = TypeVar("State", bound=SolverState)
 
 @runtime_checkable
 class Solver(Protocol[State]):
-    """Finds a policy for the cost of the day; its state holds the actor and its normaliser."""
-
-    timed: ClassVar[bool]
-    """whether `updates` wants the time index of every transition"""
+    """Finds a policy for the current cost; its state holds the actor and its normaliser."""
 
     @property
-    def clones(self) -> bool:
-        """Whether its batches have to bring pairs of the expert."""
+    def needs_clone(self) -> bool:
+        """Whether it starts from, or stays close to, a clone of the expert."""
         ...
 
     def init(self, key: PRNGKeyArray) -> State:
         """Untrained networks."""
         ...
 
-    def observe(self, state: State, observations: Float[np.ndarray, "rows obs"]) -> State:
-        """Take new observations into the statistics of the inputs."""
+    def from_clone(self, state: State, actor: MLP) -> State:
+        """The untrained state with a cloned actor where it is wanted."""
         ...
 
     def policy(self, state: State) -> Policy:
@@ -65,17 +102,96 @@ class Solver(Protocol[State]):
         r"""$\log\pi(a \mid s)$ of actions as the solver sees them."""
         ...
 
+    def observe(self, state: State, observations: Float[np.ndarray, "rows obs"]) -> State:
+        """Take new observations into the statistics of the inputs."""
+        ...
+
+    def draw(self, rng: np.random.Generator, data: Experience) -> Any:
+        """What the updates of a cycle learn from."""
+        ...
+
     def updates(
         self,
-        state: State,
-        batches: Batch,
         key: PRNGKeyArray,
+        state: State,
+        drawn: Any,
         cost: CostFunction | None = None,
         cost_state: Any = None,
-        critics_only: bool = False,
     ) -> tuple[State, Any]:
-        """Many updates in one compiled scan, each batch relabelled with the cost of the day.
+        """The updates of a cycle, on what was drawn; `cost(cost_state, obs, act, next_obs)`.
 
-        Also returns a `NamedTuple` of what there is to say, averaged over them.
+        Also returns a `NamedTuple` of metrics, averaged over the updates. Without `cost` the true
+        costs count.
         """
         ...
+
+
+@runtime_checkable
+class SolverConfig(Protocol):
+    """The settings of a solver: one dataclass each, by its `kind` in files and commands."""
+
+    kind: ClassVar[str]
+    weighs_time: ClassVar[bool]
+    """whether it takes the weighting of eta into account"""
+
+    @property
+    def gamma_rl(self) -> float:
+        """The discount of its Bellman updates."""
+        ...
+
+    @property
+    def temperature(self) -> float | None:
+        """The fixed weight of the regulariser; None if it adapts."""
+        ...
+
+    def make(self, world: World) -> Solver[Any]:
+        """The solver of a run."""
+        ...
+
+    def check(self, omega: str) -> None:
+        """Refuse a regulariser, or settings that contradict each other."""
+        ...
+
+    def warnings(self, eta: Eta, gamma_irl: float, horizon: int) -> list[str]:
+        """What a user should know before a run begins."""
+        ...
+
+
+def replay_batches(
+    rng: np.random.Generator, data: Experience, shape: tuple[int, int], timed: bool = False
+) -> Batch:
+    """Transitions of the replay, uniformly with replacement."""
+    steps = rng.integers(data.replay.steps, size=shape[0] * shape[1])
+    t = data.buffer.transitions(data.replay.rows(steps), shape)
+    return Batch.of(t, data.replay.times(steps).reshape(shape) if timed else None)
+
+
+def expert_pairs(rng: np.random.Generator, data: Experience, shape: tuple[int, int]) -> ExpertPairs:
+    """Pairs of the demonstrations, uniformly with replacement."""
+    expert = data.expert
+    assert expert is not None
+    rows = expert.episodes.rows(rng.integers(expert.episodes.steps, size=shape[0] * shape[1]))
+    t = expert.buffer.transitions(rows, shape)
+    return ExpertPairs(jnp.asarray(t.observations), jnp.asarray(t.actions))
+
+
+def relabelled_scan(
+    update: Callable[[Any, Batch, PRNGKeyArray], tuple[Any, Any]],
+    state: Any,
+    batches: Batch,
+    key: PRNGKeyArray,
+    cost: CostFunction | None,
+    cost_state: Any,
+) -> tuple[Any, Any]:
+    """`update` on each of the batches, with the current cost; the last state and the mean info."""
+
+    def body(carry: Any, step: tuple[Batch, PRNGKeyArray]) -> tuple[Any, Any]:
+        batch, key_update = step
+        if cost is not None:
+            current = cost(cost_state, batch.obs, batch.act, batch.next_obs)
+            batch = batch._replace(cost=current)
+        return update(carry, batch, key_update)
+
+    keys = jax.random.split(key, batches.cost.shape[0])
+    state, infos = jax.lax.scan(body, state, (batches, keys))
+    return state, jax.tree.map(jnp.mean, infos)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from io import TextIOWrapper
 from pathlib import Path
 
-from etairl.locks import first_free, held
+from etairl.locks import first_free
 from etairl.types import InputError
 
 FINISHED, FAILED, STOPPED = 0, 1, 130
@@ -38,26 +38,21 @@ def work(
     What goes wrong is written down in the study and stops no other run.
     """
     # Late: a process that only asks for ONE_THREAD needs no JAX.
-    from etairl.runs import RunDirectory
     from etairl.studies.study import Study
-    from etairl.training.augmentation import augmented
-    from etairl.training.loop import run
-    from etairl.training.preparation import prepare
+    from etairl.training.session import open_run
 
-    study = Study(folder)
+    study = Study(folder, trust=True)  # whoever started the study has said so
     job = study.job(name)
-    directory = RunDirectory(study.run_path(job))
+    path = study.run_path(job)
     try:
-        with study.claimed(job), held(directory.path):
-            if directory.finished:
-                return FINISHED
+        with (
+            study.claimed(job),
+            open_run(
+                job.config, path, resume=True, threads=1, checkpoint_seconds=checkpoint_seconds
+            ) as run,
+        ):
             study.forget_failure(job)
-            directory.check_versions()
-            setting = prepare(job.config, threads=1)
-            directory.check_shown(setting.digest)
-            setting = augmented(setting, directory.path)
-            directory.open(job.config, digest=setting.digest)
-            reports = run(setting, directory, checkpoint_seconds)
+            reports = run.play()
             for _ in reports:
                 if stop():
                     reports.close()  # writes a checkpoint

@@ -1,103 +1,159 @@
-"""Settings by the names they have on the command line: flat, each checked for its type."""
+"""Settings by the flat names that they have on the command line and in study files.
 
-from collections.abc import Mapping
+`configure` is where a run's settings are settled: what follows from the algorithm, the solver or
+the regulariser is filled in once, and then the settings are frozen.
+"""
+
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from difflib import get_close_matches
-from functools import cache
-from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
+from etairl.algorithms.registry import ALGORITHMS
+from etairl.costs.family import CostConfig
+from etairl.decoding import checked
+from etairl.demos.sources import located
+from etairl.eta import parse_eta
+from etairl.solvers.players import SOLVERS
+from etairl.solvers.solver import SolverConfig
 from etairl.training.settings import TrainConfig
 from etairl.types import InputError
 
-_TOO_LARGE = 2**63
-_NAMES = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
+Settings = TypeVar("Settings")
 
 
-@cache
-def known() -> dict[str, tuple[str | None, Any]]:
-    """Of every setting the part of `TrainConfig` that it belongs to, and its type."""
-    found: dict[str, tuple[str | None, Any]] = {}
-    for name, hint in get_type_hints(TrainConfig).items():
+def known() -> dict[str, Any]:
+    """The type of every setting, of all solvers and all costs, by its flat name."""
+    parts = [TrainConfig, *SOLVERS.values(), *(type(a.cost) for a in ALGORITHMS.values())]
+    hints = {name: hint for part in parts for name, hint in _hints(part)}
+    return hints | {"solver": str}
+
+
+def _hints(cls: Any) -> Iterator[tuple[str, Any]]:
+    for name, hint in get_type_hints(cls).items():
+        if name not in {f.name for f in fields(cls)} or name == "cost":
+            continue
         if is_dataclass(hint):
-            inner = get_type_hints(hint)
-            found |= {f.name: (name, inner[f.name]) for f in fields(hint)}
+            yield from _hints(hint)
         else:
-            found[name] = (None, hint)
-    return found
+            yield name, hint
 
 
-def flatten(config: TrainConfig) -> dict[str, Any]:
+def flatten(settings: Any) -> dict[str, Any]:
     """Every setting by its flat name."""
-    return {
-        name: getattr(config if part is None else getattr(config, part), name)
-        for name, (part, _) in known().items()
+    flat: dict[str, Any] = {}
+    for f in fields(settings):
+        value = getattr(settings, f.name)
+        if isinstance(value, SolverConfig):
+            flat["solver"] = value.kind
+        flat |= flatten(value) if is_dataclass(value) else {f.name: value}
+    return flat
+
+
+def configure(start: TrainConfig | str = "default", **settings: Any) -> TrainConfig:
+    """The settings of a run: those of `start`, a preset or a configuration, with some changed.
+
+    Names are those of the command line. What is not given follows from what is: another algorithm
+    brings its costs and its weighting, `idle` its weighting, a regulariser without a target a fixed
+    temperature.
+
+    Args:
+        start: the name of a preset, or settings.
+        settings: by flat name, for instance `algorithm="gail", hidden=(64, 64)`.
+    """
+    if isinstance(start, str):
+        from etairl.training.presets import preset
+
+        start = preset(start)
+    given = {name: check_setting(name, value) for name, value in settings.items()}
+    name = given.pop("algorithm", start.algorithm)
+    parts = {
+        "girl": start.girl,
+        "generator": start.generator,
+        "cost": _cost(start, name),
+        "solver": _solver(start, given.pop("solver", start.solver.kind)),
     }
+    plain = {f.name: getattr(start, f.name) for f in fields(start) if f.name not in parts}
+    flat = plain | {k: v for part in parts.values() for k, v in flatten(part).items()}
+    given = _implied(start, name, flat, given)
+    if absent := [name for name in given if name not in flat]:
+        raise InputError(
+            f"{absent[0]} is not a setting of {name} with the solver {parts['solver'].kind}; see "
+            "etairl train --help"
+        )
+    own = {k: v for k, v in given.items() if k in plain} | {"algorithm": name}
+    return replace(start, **own, **{k: _replaced(part, given) for k, part in parts.items()})
 
 
-def with_settings(config: TrainConfig, settings: Mapping[str, Any]) -> TrainConfig:
-    """The same settings, but for some; another algorithm brings its own weighting."""
-    parts: dict[str, dict[str, Any]] = {}
+def _cost(start: TrainConfig, name: str) -> CostConfig:
+    """The costs of an algorithm, with what the start has under the same names."""
+    if name not in ALGORITHMS:
+        raise InputError(f"algorithm must be one of {', '.join(ALGORITHMS)}, got {name!r}")
+    algorithm = ALGORITHMS[name]
+    if algorithm.fits(start.cost):
+        return start.cost
+    old = {k: v for k, v in flatten(start.cost).items() if k not in algorithm.fixed}
+    return _replaced(algorithm.cost, old)
+
+
+def _solver(start: TrainConfig, kind: str) -> SolverConfig:
+    """A solver, with what the start has under the same names."""
+    if kind not in SOLVERS:
+        raise InputError(f"solver must be one of {', '.join(SOLVERS)}, got {kind!r}")
+    if kind == start.solver.kind:
+        return start.solver
+    return _replaced(SOLVERS[kind](), flatten(start.solver))
+
+
+def _implied(
+    start: TrainConfig, name: str, flat: dict[str, Any], given: dict[str, Any]
+) -> dict[str, Any]:
+    """What was given, and what follows from it."""
+    settings, algorithm = dict(given), ALGORITHMS[name]
+    for key in ("eta", "idle"):
+        if settings.get(key) is not None:
+            settings[key] = str(parse_eta(settings[key]))
+    if "demos" in settings:
+        settings["demos"] = located(settings["demos"])
+    if settings.get("idle") is not None:
+        settings.setdefault("eta", settings["idle"])
+    elif name != start.algorithm and not (algorithm.any_eta and start.eta != start.choices.eta):
+        # A weighting of its own, unless the start names one that it can take.
+        settings.setdefault("eta", algorithm.eta)
+    settled = flat | settings
+    if settled.get("temperature", 0.0) is None:
+        if algorithm.cost.temperature is not None and settled["frozen_cost"] is None:
+            settings["temperature"] = algorithm.cost.temperature
+        elif settled["omega"] not in ("entropy", "kl"):
+            # An adaptive temperature aims at an entropy or a divergence.
+            settings["temperature"] = settled["first_temperature"]
+    return settings
+
+
+def _replaced(settings: Settings, changes: Mapping[str, Any]) -> Settings:
+    """With those of the changes that are settings of it, at any depth."""
     own: dict[str, Any] = {}
-    for name, value in settings.items():
-        part, _ = known()[name]
-        (own if part is None else parts.setdefault(part, {}))[name] = value
-    if "algorithm" in own and "eta" not in own:
-        own["eta"] = None
-    if own.get("omega", config.omega) != config.omega:
-        own.setdefault("anchor", False)
-    inner = {part: replace(getattr(config, part), **values) for part, values in parts.items()}
-    return replace(config, **own, **inner)
+    for f in fields(cast(Any, settings)):
+        value = getattr(settings, f.name)
+        if is_dataclass(value):
+            own[f.name] = _replaced(value, changes)
+        elif f.name in changes:
+            own[f.name] = changes[f.name]
+    return cast(Any, replace)(settings, **own)
 
 
-def check_name(name: str) -> None:
-    """Refuse what is no setting."""
-    if name not in known():
-        close = get_close_matches(name, known(), n=1)
+def check_setting(name: str, value: Any) -> Any:
+    """A value as its setting takes it; "none" stands for no value where that is allowed."""
+    hints = known()
+    if name not in hints:
+        close = get_close_matches(name, hints, n=1)
         hint = f"; did you mean {close[0]}?" if close else "; see etairl train --help"
         raise InputError(f"unknown setting {name!r}{hint}")
-
-
-def check_value(name: str, value: Any) -> Any:
-    """The value as the setting takes it; "none" stands for no value where that is allowed."""
-    hint = known()[name][1]
-    if value == "none" and _allows_none(hint):
+    if value in ("none", "None") and _allows_none(hints[name]):
         return None
-    fitting = _fit(value, hint)
-    if fitting is None:
-        raise InputError(f"{name} takes {_words(hint)}, got {value!r}")
-    return fitting[0]
+    return checked(name, value, hints[name])
 
 
 def _allows_none(hint: Any) -> bool:
-    return get_origin(hint) in (Union, UnionType) and NoneType in get_args(hint)
-
-
-def _fit(value: Any, hint: Any) -> tuple[Any] | None:
-    if isinstance(value, int) and abs(value) >= _TOO_LARGE:
-        raise InputError("a whole number must lie between -2^63 and 2^63")
-    origin = get_origin(hint)
-    if origin in (Union, UnionType):
-        return next((f for h in get_args(hint) if (f := _fit(value, h)) is not None), None)
-    if origin is Literal:
-        return (value,) if isinstance(value, str) and value in get_args(hint) else None
-    if origin is tuple:
-        if not isinstance(value, list):
-            return None
-        each = [_fit(item, get_args(hint)[0]) for item in value]
-        return (tuple(f[0] for f in each if f is not None),) if None not in each else None
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return (float(value),)
-    # type, not isinstance: true is no whole number.
-    return (value,) if type(value) is hint else None
-
-
-def _words(hint: Any) -> str:
-    origin = get_origin(hint)
-    if origin in (Union, UnionType):
-        return " or ".join('"none"' if h is NoneType else _words(h) for h in get_args(hint))
-    if origin is Literal:
-        return "one of " + ", ".join(map(str, get_args(hint)))
-    if origin is tuple:
-        return f"a list, each of it {_words(get_args(hint)[0])}"
-    return _NAMES.get(hint, str(hint))
+    return get_origin(hint) in (Union, UnionType) and type(None) in get_args(hint)

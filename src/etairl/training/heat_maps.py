@@ -36,7 +36,7 @@ class CostMaps(NamedTuple):
 
 
 def check_mapped(config: TrainConfig) -> None:
-    """Refuse a run whose cost is no function of a place on the map."""
+    """Refuse a run whose cost is not a function of a place on the map."""
     if config.env.rpartition(":")[2] != NAME:
         raise InputError(f"a map of the cost is drawn for {NAME} only, not for {config.env}")
 
@@ -56,7 +56,8 @@ def cost_maps(result: Result, cells: int = 120) -> CostMaps:
         still = np.zeros((len(state), 2), np.float32)
         costs[number, land] = result.cost(observations, still, observations)
     config = result.config
-    at_rest = config.algorithm != "airl" and config.cost.inputs != "state"
+    # A cost of states alone has no inputs to choose.
+    at_rest = getattr(config.cost, "inputs", "state") != "state"
     return CostMaps(TARGETS, costs.reshape(-1, cells, cells), at_rest, _title(config, at_rest))
 
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from etairl.evaluation.matching import normalised_cost
+from etairl.evaluation.matching import score
 from etairl.rollouts import UniformPolicy, collect
 from etairl.tasks import make_task, planned_expert
 from etairl.tasks.product import LawName, ProductTask
-from etairl.training.preparation import Setting
+from etairl.training.preparation import Prepared
 from etairl.training.settings import TrainConfig
 from etairl.types import Policy, Trajectories
 
@@ -31,8 +31,8 @@ class Outcome:
     horizon: int
     return_mean: float
     return_std: float
-    normalised_cost: float | None
-    """0 is the planned expert on the same tasks, 1 a random policy; None without such an expert"""
+    score: float | None
+    """0 is a random policy, 1 the planned expert on the same tasks; None without such an expert"""
     success: float
     """share of episodes whose last state solves the task"""
 
@@ -68,60 +68,60 @@ def play_tasks(
     return collect(np.random.default_rng([seed, 13]), task, policy, task.envs)
 
 
-def demonstrated_tasks(setting: Setting, episodes: int, seed: int) -> np.ndarray:
+def demonstrated_tasks(prepared: Prepared, episodes: int, seed: int) -> np.ndarray:
     """Tasks of demonstrations, each once, and again only if there are too few."""
-    tasks = setting.demos.trajectories.tasks
+    tasks = prepared.demos.trajectories.tasks
     assert tasks is not None
     return tasks[np.resize(np.random.default_rng([seed, 17]).permutation(len(tasks)), episodes)]
 
 
-def success_rate(setting: Setting, played: Trajectories) -> float | None:
+def success_rate(prepared: Prepared, played: Trajectories) -> float | None:
     """Share of episodes whose last state solves the task; None where there is a single task."""
-    if not isinstance(setting.task, ProductTask) or played.final_observations is None:
+    if not isinstance(prepared.task, ProductTask) or played.final_observations is None:
         return None
-    return float(setting.task.success(played.final_observations).mean())
+    return float(prepared.task.success(played.final_observations).mean())
 
 
 @dataclass(frozen=True)
-class Scale:
+class ReturnScale:
     """What returns on the demonstrated tasks are measured with."""
 
     expert: float
     random: float
 
     @staticmethod
-    def of(setting: Setting) -> "Scale | None":
+    def of(prepared: Prepared) -> "ReturnScale | None":
         """From the demonstrations and a random policy; None where these tell no difference."""
-        returns = setting.demos.trajectories.returns
-        if not isinstance(setting.task, ProductTask) or returns is None:
+        returns = prepared.demos.trajectories.returns
+        if not isinstance(prepared.task, ProductTask) or returns is None:
             return None
-        seed = setting.config.seed + 4_000_037
-        tasks = demonstrated_tasks(setting, _CHANCE_EPISODES, seed)
-        played = play_tasks(setting.config, UniformPolicy(setting.task), seed, tasks)
-        scale = Scale(float(returns.mean()), float(_returns(played).mean()))
+        seed = prepared.config.seed + 4_000_037
+        tasks = demonstrated_tasks(prepared, _CHANCE_EPISODES, seed)
+        played = play_tasks(prepared.config, UniformPolicy(prepared.task), seed, tasks)
+        scale = ReturnScale(float(returns.mean()), float(_returns(played).mean()))
         return None if scale.expert == scale.random else scale
 
     def __call__(self, learner: float) -> float:
-        """The normalised cost of a mean return."""
-        return normalised_cost(learner, self.expert, self.random)
+        """The score of a mean return."""
+        return score(learner, self.expert, self.random)
 
 
-def solved(setting: Setting, played: Trajectories, scale: Scale | None) -> dict[str, float]:
-    """How many tasks were solved, and at what cost; nothing where there is a single task."""
-    rate, returns = success_rate(setting, played), played.returns
-    found = {} if rate is None else {"success": rate}
+def solved(prepared: Prepared, played: Trajectories, scale: ReturnScale | None) -> dict[str, float]:
+    """How many tasks were solved, and with which score; nothing where there is a single task."""
+    rate, returns = success_rate(prepared, played), played.returns
+    metrics = {} if rate is None else {"success": rate}
     if scale is not None and returns is not None:
-        found["normalised_cost"] = scale(float(returns.mean()))
-    return found
+        metrics["score"] = scale(float(returns.mean()))
+    return metrics
 
 
 def generalise(
-    setting: Setting, policies: dict[str, Policy], episodes: int, seed: int
+    prepared: Prepared, policies: dict[str, Policy], episodes: int, seed: int
 ) -> dict[str, Outcome]:
     """Every policy, a random one and the planned expert on all tasks, with twice the time."""
-    config = setting.config
-    expert = planned_expert(setting.task.spec.environment or config.env)
-    everyone = policies | {"random": UniformPolicy(setting.task)}
+    config = prepared.config
+    expert = planned_expert(prepared.task.spec.environment or config.env)
+    everyone = policies | {"random": UniformPolicy(prepared.task)}
     if expert is not None:
         everyone |= {EXPERT: expert}
     played = {
@@ -129,7 +129,7 @@ def generalise(
         for name, policy in everyone.items()
     }
     means = {name: float(_returns(t).mean()) for name, t in played.items()}
-    scale = Scale(means[EXPERT], means["random"]) if EXPERT in means else None
+    scale = ReturnScale(means[EXPERT], means["random"]) if EXPERT in means else None
     if scale is not None and scale.expert == scale.random:
         scale = None
     return {
@@ -138,8 +138,8 @@ def generalise(
             horizon=_LONGER * config.horizon,
             return_mean=means[name],
             return_std=float(_returns(t).std()),
-            normalised_cost=None if scale is None else scale(means[name]),
-            success=success_rate(setting, t) or 0.0,
+            score=None if scale is None else scale(means[name]),
+            success=success_rate(prepared, t) or 0.0,
         )
         for name, t in played.items()
     }

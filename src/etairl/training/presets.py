@@ -4,9 +4,11 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from etairl.algorithms.girl import GirlConfig
-from etairl.costs.discriminator import DiscriminatorConfig
+from etairl.costs.adversarial import DiscriminatorConfig
+from etairl.costs.discriminator import GanConfig
 from etairl.costs.family import Inputs
-from etairl.solvers.sac import SACConfig
+from etairl.solvers.players import SACSettings
+from etairl.solvers.sac_config import OffPolicy, SACConfig
 from etairl.training.settings import TrainConfig
 from etairl.types import InputError
 
@@ -28,8 +30,6 @@ def _paper(env: str, demos: str, **sizes: int) -> TrainConfig:
         girl=GirlConfig(
             transitions=sizes["transitions"],
             episodes=90,
-            solver_updates=sizes["sac_epoch"],
-            solver_batch=sizes["sac_batch"],
             cost_updates=sizes["d_epoch"],
             cost_batch=sizes["d_batch"],
             cost_every=sizes["d_rate"],
@@ -38,12 +38,17 @@ def _paper(env: str, demos: str, **sizes: int) -> TrainConfig:
             fresh_share=0.0,
             remaining_cycles=100,
         ),
-        cost=DiscriminatorConfig(
-            hidden_d=(sizes["d_hidden"],) * sizes["d_layers"],
-            activation_d="relu",
-            gradient_penalty=0.0,
+        cost=GanConfig(
+            network=DiscriminatorConfig(
+                hidden_d=(sizes["d_hidden"],) * sizes["d_layers"],
+                activation_d="relu",
+                gradient_penalty=0.0,
+            )
         ),
-        sac=SACConfig(hidden=(64,) * sizes["p_layers"]),
+        solver=SACSettings(
+            OffPolicy(solver_updates=sizes["sac_epoch"], solver_batch=sizes["sac_batch"]),
+            SACConfig(hidden=(64,) * sizes["p_layers"]),
+        ),
     )
 
 
@@ -63,10 +68,12 @@ _FETCH = {"length": 100, "sac_epoch": 300, "sac_batch": 1024, "d_rate": 5, "d_ep
 _MAZE = {"length": 50, "sac_epoch": 150, "sac_batch": 128, "d_rate": 1, "d_epoch": 300}
 
 _NEAR_CLONE = TrainConfig(
-    warm_start=True,
-    anchor=True,
-    girl=GirlConfig(transitions=500_000, critic_cycles=5),
-    sac=SACConfig(hidden=(128, 128), temperature=0.3),
+    omega="kl",
+    girl=GirlConfig(transitions=500_000),
+    solver=SACSettings(
+        OffPolicy(warm_start=True, critic_cycles=5),
+        SACConfig(hidden=(128, 128), temperature=0.3),
+    ),
 )
 """A learner that begins as a clone of the expert, and pays 0.3 per nat for leaving it."""
 
@@ -103,25 +110,27 @@ def _many_tasks(column: str, inputs: Inputs, **girl: int) -> TrainConfig:
         start,
         eta="geometric:0.7",
         sampler="exact",
-        cloning=1.0,
         girl=replace(
             start.girl,
-            solver_updates=500,
-            solver_batch=256,
             cost_updates=100,
             cost_batch=256,
             cost_every=1,
             fresh_share=0.5,
             **girl,
         ),
-        cost=DiscriminatorConfig(hidden_d=(128, 128), inputs=inputs, gradient_penalty=0.1),
-        sac=SACConfig(
-            hidden=(128, 128),
-            normalise=True,
-            gamma_rl=0.95,
-            actor_lr=1e-3,
-            critic_lr=1e-3,
-            first_temperature=0.1,
+        cost=GanConfig(
+            inputs, network=DiscriminatorConfig(hidden_d=(128, 128), gradient_penalty=0.1)
+        ),
+        solver=SACSettings(
+            OffPolicy(cloning=1.0),
+            SACConfig(
+                hidden=(128, 128),
+                normalise=True,
+                gamma_rl=0.95,
+                actor_lr=1e-3,
+                critic_lr=1e-3,
+                first_temperature=0.1,
+            ),
         ),
     )
 

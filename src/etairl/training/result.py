@@ -12,39 +12,23 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Num
 
-from etairl.algorithms.girl import Expert
-from etairl.costs.frozen import linear_in
-from etairl.costs.linear import LinearCost
-from etairl.demos import Selection
+from etairl.algorithms.girl import as_points
 from etairl.evaluation.explanation import FeatureGap, feature_gaps, weighted_means
 from etairl.evaluation.matching import Reference
-from etairl.locks import held
-from etairl.rollouts import UniformPolicy, collect
-from etairl.runs import RunDirectory, load_tree, read_json
-from etairl.solvers.cloning import CloningConfig, clone
-from etairl.solvers.heads import make_head
-from etairl.solvers.policy import ActionScaling, HeadPolicy
-from etairl.tasks import make_task, planned_expert, with_absorbing, without_absorbing
+from etairl.experience import ExpertBuffer
+from etairl.rollouts import UniformPolicy
+from etairl.runs import RunDirectory, read_result
+from etairl.solvers.policy import ActionScaling
+from etairl.storage import load_tree
+from etairl.tasks import planned_expert, with_absorbing
 from etairl.tasks.product import ProductTask
-from etairl.training.augmentation import augmented
-from etairl.training.behaviour import Verdict, judge
-from etairl.training.loop import begin, run
-from etairl.training.multitask import (
-    EXPERT,
-    Outcome,
-    demonstrated_tasks,
-    generalise,
-    play_tasks,
-    success_rate,
-)
-from etairl.training.preparation import (
-    Setting,
-    at_home_anywhere,
-    fitting_demos,
-    prepare,
-    remarks,
-)
-from etairl.training.settings import TrainConfig, read_config
+from etairl.training.behaviour import Behaviour, judge
+from etairl.training.config_files import read_config
+from etairl.training.multitask import EXPERT, Outcome, generalise, success_rate
+from etairl.training.playing import cloned_policy, held_out_demos, play_again, playing_seed
+from etairl.training.preparation import prepare
+from etairl.training.session import open_run
+from etairl.training.settings import TrainConfig
 from etairl.types import InputError, Policy, Trajectories, check_seed
 
 _HALF = "expert, second half"
@@ -53,29 +37,29 @@ Which = Literal["final", "best"]
 
 
 class Result:
-    """A finished run."""
+    """A finished run; one that names code of its own is loaded only with `trust`."""
 
-    def __init__(self, path: str | Path, which: Which = "final"):
+    def __init__(self, path: str | Path, which: Which = "final", trust: bool = False):
         path = Path(path)
         self.path, self.which = path, which
-        self.config = read_config(path)
+        self.config = read_config(path, trust)
         if not RunDirectory(path).finished:
-            raise InputError(f"{path} is not finished yet; go on with it: etairl resume {path}")
-        self.metrics: dict[str, Any] = read_json(path / "result.json")
-        self._setting = prepare(self.config, cost_from=path)
-        state, _, _ = begin(_without_cloning(self._setting))
+            raise InputError(f"{path} is not finished yet; resume it: etairl resume {path}")
+        self.metrics: dict[str, Any] = read_result(path)
+        self._prepared = prepare(self.config, cost_from=path)
+        state = self._prepared.begin(cloned=False)
         name = "policy" if which == "final" else "best-policy"
         actor, normaliser = load_tree(
             path / f"{name}.safetensors", (state.solver.actor, state.solver.normaliser)
         )
         solver = state.solver._replace(actor=actor, normaliser=normaliser)
-        self._policy = self._setting.game.solver.policy(solver)
-        self._cost = self._setting.cost
+        self._policy = self._prepared.game.solver.policy(solver)
+        self._cost = self._prepared.cost
 
     @property
     def demonstrations(self) -> Trajectories:
         """The demonstrations that were learned from."""
-        return self._setting.demos.trajectories
+        return self._prepared.demos.trajectories
 
     def policy(
         self, observations: Float[np.ndarray, "batch obs"], rng: np.random.Generator | None = None
@@ -91,10 +75,10 @@ class Result:
     ) -> Float[np.ndarray, " batch"]:
         """The learned cost: low where the expert would be; of airl, without the shaping."""
         following = observations if next_observations is None else next_observations
-        cost = self._setting.game.cost.portable()
+        cost = self._prepared.game.cost.portable()
         if next_observations is None and cost.needs_next:
             raise InputError("this cost is one of states and next states; give both")
-        spec = self._setting.task.spec
+        spec = self._prepared.task.spec
         _check_rows("actions", actions, spec.act_dim)
         scaled = ActionScaling(spec).to_solver(actions)
         columns = (self._marked(observations), scaled, self._marked(following))
@@ -119,7 +103,7 @@ class Result:
         seed: int = 0,
         cloning: bool = True,
         say: Callable[[str], None] | None = None,
-    ) -> list[Verdict]:
+    ) -> list[Behaviour]:
         """Learner, behaviour cloning, a random policy and the expert beside the demonstrations.
 
         Where there are many tasks, those of the demonstrations are played with the horizon of the
@@ -133,34 +117,34 @@ class Result:
         """
         check_seed(seed)
         say = say or (lambda _: None)
-        setting = self._setting
-        used = setting.demos.trajectories
+        prepared = self._prepared
+        used = prepared.demos.trajectories
         policies: dict[str, Policy] = {"learner": self._policy}
         if cloning:
             say("cloning the expert")
-            policies["behaviour cloning"] = _clone(setting, seed)
+            policies["behaviour cloning"] = cloned_policy(prepared, seed)
         outcomes: dict[str, Outcome] = {}
-        if isinstance(setting.task, ProductTask):
+        if isinstance(prepared.task, ProductTask):
             say(f"playing {episodes} episodes of each on all tasks")
             outcomes = generalise(
-                setting, policies, episodes, playing_seed(self.config, seed + 1_000)
+                prepared, policies, episodes, playing_seed(self.config, seed + 1_000)
             )
-        policies["random"] = UniformPolicy(setting.task)
-        expert = planned_expert(setting.task.spec.environment or self.config.env)
+        policies["random"] = UniformPolicy(prepared.task)
+        expert = planned_expert(prepared.task.spec.environment or self.config.env)
         if expert is not None:
             policies[EXPERT] = expert
         played = {}
         for name, policy in policies.items():
             say(f"playing {episodes} episodes: {name}")
-            played[name] = self._play(policy, episodes, seed)
-        held_out = _held_out(self.config, setting, len(used))
+            played[name] = play_again(prepared, policy, episodes, seed)
+        held_out = held_out_demos(prepared)
         if held_out is not None:
             played["expert, held out"] = held_out
         elif expert is None and len(used) >= 4:
             played[_HALF] = used.take(np.arange(len(used) // 2, len(used)))
         random = played["random"].returns
         assert random is not None
-        reference = Reference(used, setting.demos.standardiser)
+        reference = Reference(used, prepared.demos.standardiser)
         rng = np.random.default_rng([seed, 5])
         verdicts = []
         for name, trajectories in played.items():
@@ -168,18 +152,12 @@ class Result:
             first, beside = used, reference
             if name == _HALF:
                 first = used.take(np.arange(len(used) // 2))
-                beside = Reference(first, setting.demos.standardiser)
+                beside = Reference(first, prepared.demos.standardiser)
             gaps = self.gaps(trajectories, first)
             verdict = judge(rng, name, trajectories, beside, float(random.mean()), gaps)
-            success = success_rate(setting, trajectories)
+            success = success_rate(prepared, trajectories)
             verdicts.append(replace(verdict, success=success, generalisation=outcomes.get(name)))
         return verdicts
-
-    def _play(self, policy: Policy, episodes: int, seed: int) -> Trajectories:
-        if not isinstance(self._setting.task, ProductTask):
-            return play(self.config, policy, episodes, seed)
-        tasks = demonstrated_tasks(self._setting, episodes, seed)
-        return play_tasks(self.config, policy, playing_seed(self.config, seed), tasks)
 
     def gaps(
         self, behaviour: Trajectories, beside: Trajectories | None = None
@@ -190,20 +168,24 @@ class Result:
         the absorbing mode with the padding. The heaviest features come first. `beside` takes the
         place of the demonstrations.
         """
-        cost = linear_in(self._setting.game.cost)
-        if cost is None:
+        sides = [self._features(t) for t in (behaviour, beside or self.demonstrations)]
+        if sides[0] is None or sides[1] is None:
             return None
-        beside = self.demonstrations if beside is None else beside
-        sides = (self._means(cost, side) for side in (behaviour, beside))
-        names, weights = cost.names(self._cost), np.asarray(self._cost.weights, np.float64)
-        return feature_gaps(names, weights, *sides)
+        (names, weights, own), (_, _, expert) = sides
+        return feature_gaps(names, weights, own, expert)
 
-    def _means(self, cost: LinearCost, t: Trajectories) -> tuple[np.ndarray, np.ndarray]:
+    def _features(self, t: Trajectories) -> tuple[tuple[str, ...], np.ndarray, Any] | None:
+        """Names and weights of a linear cost, and means of its features with standard errors."""
+        cost = self._prepared.game.cost
         if self.config.mode == "absorbing":
             t = with_absorbing(t, self.config.horizon)
-        seen = Expert.of(t, ActionScaling(self._setting.task.spec), cost.needs_next)
-        values = np.asarray(cost.features(self._cost, *seen.points()), np.float64)
-        return weighted_means(values, seen.episodes.offsets, self.config.future)
+        actions = ActionScaling(self._prepared.task.spec).to_solver(t.actions)
+        seen = ExpertBuffer.of(t, actions, cost.needs_next)
+        features = cost.features_of(self._cost, as_points(seen.transitions()))
+        if features is None:
+            return None
+        names, weights, values = features
+        return names, weights, weighted_means(values, seen.episodes.offsets, self.config.future)
 
 
 def _check_rows(name: str, rows: np.ndarray, columns: int) -> None:
@@ -212,12 +194,6 @@ def _check_rows(name: str, rows: np.ndarray, columns: int) -> None:
             f"{name} must be rows of {columns} columns, got shape {rows.shape}; one row is "
             f"{name}[None]"
         )
-
-
-def _without_cloning(setting: Setting) -> Setting:
-    """Shapes are all that is needed: no cloning before loading weights."""
-    plain = replace(setting.config, warm_start=False, anchor=False, omega="entropy")
-    return setting._replace(config=plain)
 
 
 def train(
@@ -238,68 +214,10 @@ def train(
         The policy, the cost, and how well they match.
     """
     path = Path(tempfile.mkdtemp(prefix="etairl-")) / "run" if output is None else Path(output)
-    _refuse_a_run(path)
-    config = at_home_anywhere(config)
-    directory = RunDirectory(path)
-    setting = augmented(prepare(config), path)
-    if say is not None:
-        for sentence in remarks(setting):
+    with open_run(config, path) as run, closing(run.play()) as reports:
+        for sentence in run.prepared.warnings() if say is not None else ():
             say(sentence)
-    with held(path):
-        _refuse_a_run(path)  # of another command, begun just now
-        directory.open(config, digest=setting.digest)
-        with closing(run(setting, directory)) as reports:
-            for report in reports:
-                if watch is not None:
-                    watch(report.row)
-    return Result(path)
-
-
-def _refuse_a_run(path: Path) -> None:
-    if (path / "config.json").is_file():
-        raise InputError(f"{path} holds a run already; choose another folder")
-
-
-def play(config: TrainConfig, policy: Policy, episodes: int, seed: int) -> Trajectories:
-    """Whole episodes with seeds that no training episode had."""
-    copies = min(episodes, 25)
-    task = make_task(
-        config.env,
-        copies,
-        horizon=config.horizon,
-        mode=config.mode,
-        seed=playing_seed(config, seed),
-    )
-    rng = np.random.default_rng([config.seed, seed, 11])
-    played = collect(rng, task, policy, episodes)
-    return without_absorbing(played) if config.mode == "absorbing" else played
-
-
-def playing_seed(config: TrainConfig, seed: int) -> int:
-    """The seed of a task whose episodes were not trained on."""
-    return config.seed + 3_000_017 * (seed + 1)
-
-
-def _clone(setting: Setting, seed: int) -> Policy:
-    spec = setting.demos.spec
-    cloned = clone(setting.demos.trajectories, spec, CloningConfig(), seed)
-    policy = HeadPolicy(cloned.actor, make_head(spec), spec)
-    return _Greedy(policy, spec.obs_dim)
-
-
-class _Greedy:
-    """The most likely actions of a policy, from the columns it knows."""
-
-    def __init__(self, policy: Policy, columns: int):
-        self._policy, self._columns = policy, columns
-
-    def __call__(self, rng: np.random.Generator | None, observations: np.ndarray) -> np.ndarray:
-        return self._policy(None, observations[:, : self._columns])
-
-
-def _held_out(config: TrainConfig, setting: Setting, used: int) -> Trajectories | None:
-    """Demonstrations that the learner did not see, if there are enough to compare."""
-    every = fitting_demos(config, setting.task, Selection(None, config.horizon)).trajectories
-    if len(every) < used + 2:
-        return None
-    return every.take(np.arange(used, len(every)))
+        for report in reports:
+            if watch is not None:
+                watch(report.row)
+    return Result(path, trust=True)

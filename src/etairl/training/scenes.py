@@ -10,7 +10,8 @@ from etairl.tasks import task_space
 from etairl.tasks.navigation import NAME as NAVIGATION
 from etairl.tasks.registry import imported
 from etairl.tasks.rendering import Scene
-from etairl.training.result import Result, playing_seed
+from etairl.training.playing import playing_seed
+from etairl.training.result import Result
 from etairl.types import InputError, Trajectories
 
 

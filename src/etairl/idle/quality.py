@@ -1,36 +1,28 @@
-"""Idle beside a run: a generator of the expert's futures is trained, judged, let in or refused.
+"""How good is a generator? It is trained on some episodes, and judged on held-out ones.
 
 A fifth of the episodes is held out. The generator learns from the others, and its futures of
 held-out states are compared with true ones.
 """
 
-import json
 from collections.abc import Callable
-from dataclasses import asdict, replace
-from pathlib import Path
 from typing import NamedTuple
 
-import jax
 import numpy as np
 
-from etairl.algorithms.girl import Invented
-from etairl.eta import Dirac, parse_eta
+from etairl.eta import Dirac
 from etairl.evaluation.futures import Along, Futures, along, judge_futures
-from etairl.idle import Generator, IdleConfig, IdleState, Mend, Progress, Units, idle
+from etairl.idle.generator import Generator, IdleConfig, Mend
+from etairl.idle.learning import IdleProgress, idle
 from etairl.measures import FutureSampler
-from etairl.runs import holds_anything, load_tree, save_tree, write_json
 from etairl.tasks import task_space
 from etairl.tasks.product import Goals
-from etairl.training.preparation import Setting
-from etairl.training.settings import build
 from etairl.types import InputError, Spec, Trajectories
 
-Watch = Callable[[Progress], None]
+Watch = Callable[[IdleProgress], None]
 HELD_OUT = 0.2
 _FEWEST = 5  # episodes of which one is held out
 _POINTS = 1000  # futures of each kind that are compared
 _COLLAPSED = 0.2  # of the spread of true futures
-_WEIGHTS, _ABOUT = "idle.safetensors", "idle.json"
 
 
 class Trained(NamedTuple):
@@ -134,66 +126,7 @@ def check_quality(quality: Futures, gate: float) -> None:
         )
 
 
-def augmented(setting: Setting, folder: Path, watch: Watch | None = None) -> Setting:
-    """With a generator, where the settings ask for one: the run's own, or a new one."""
-    config = setting.config
-    if config.idle is None:
-        return setting
-    begun = (folder / "config.json").is_file()
-    if not begun and holds_anything(folder):
-        raise InputError(f"{folder} exists and is no run; choose another folder")
-    mend = mending(setting.task.spec)
-    if begun and (folder / _WEIGHTS).is_file():
-        found = load_generator(folder, mend)
-    else:
-        shown = setting.expert.buffer.trajectories(setting.expert.episodes)
-        found = train_generator(config.generator, config.future, shown, config.seed, watch, mend)
-        check_quality(found.quality, config.idle_gate)
-    invented = Invented(found.generator, config.idle_share, config.idle_warmup)
-    game = replace(setting.game, invented=invented)
-    return setting._replace(game=game, futures=found.quality)
-
-
-def mending(spec: Spec) -> Mend | None:
+def nearest_possible(spec: Spec) -> Mend | None:
     """What an environment knows of the observations that it can have; actions in [-1, 1]."""
     space = None if spec.environment is None else task_space(spec.environment)
     return space.mend if isinstance(space, Goals) else None
-
-
-def keep_generator(setting: Setting, folder: Path) -> None:
-    """Beside a run that begins, for when it goes on."""
-    if setting.game.invented is None or setting.futures is None or (folder / _WEIGHTS).is_file():
-        return
-    found = Trained(setting.game.invented.generator, setting.futures)
-    save_generator(folder, found, setting.config.generator)
-
-
-def save_generator(folder: Path, found: Trained, config: IdleConfig) -> None:
-    """What it is and what it is worth as idle.json, then weights and units as idle.safetensors."""
-    generator, units = found.generator, found.generator.units
-    about = {
-        "eta": str(generator.sampler.eta),
-        "gamma_irl": generator.sampler.gamma_irl,
-        "sampler": generator.sampler.method,
-        "choice": generator.sampler.choice,
-        "sizes": [len(units.state_mean), len(units.lowest)],
-        "config": asdict(config),
-        "quality": asdict(found.quality),
-    }
-    write_json(folder / _ABOUT, about)
-    save_tree(folder / _WEIGHTS, (generator.network, units))
-
-
-def load_generator(folder: Path, mend: Mend | None = None) -> Trained:
-    """As it was saved."""
-    try:
-        about = json.loads((folder / _ABOUT).read_text())
-        config, quality = build(IdleConfig, about["config"]), build(Futures, about["quality"])
-        method, choice = about["sampler"], about["choice"]
-        sampler = FutureSampler(parse_eta(about["eta"]), about["gamma_irl"], method, choice)
-        obs, act = about["sizes"]
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise InputError(f"{folder / _ABOUT}: cannot be read ({error})") from None
-    like = IdleState.start(config, jax.random.key(0), Units.blank(obs, act))
-    network, units = load_tree(folder / _WEIGHTS, (like.averaged, like.units))
-    return Trained(Generator(network, units, sampler, mend), quality)

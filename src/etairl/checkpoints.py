@@ -1,0 +1,230 @@
+"""Checkpoints of a run and its replay on disk; every file has a checksum that is verified.
+
+    metrics.jsonl  checkpoints/CYCLE/{checkpoint.json, NAME.safetensors}
+    replay/BEGIN-END-CHECKSUM.safetensors
+
+The replay is kept as segments that are only ever added: a checkpoint costs what the run gained
+since the last one, not what the replay holds.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from safetensors.numpy import save
+
+from etairl.buffers import Replay
+from etairl.storage import (
+    UnreadableError,
+    arrays_from,
+    checksum,
+    read_bytes,
+    read_json,
+    tree_bytes,
+    tree_from,
+    write_atomic,
+    write_json,
+)
+from etairl.types import InputError
+
+_KEEP = 2
+_MANIFEST = "checkpoint.json"
+
+
+class Manifest(NamedTuple):
+    """What a checkpoint consists of."""
+
+    values: dict[str, Any]
+    """plain numbers, with `cycle`, and `since`: where the replay begins"""
+    files: dict[str, str]
+    """checksums of the files beside it"""
+    metrics: dict[str, Any]
+    """how many bytes metrics.jsonl had, and their checksum"""
+
+    def write(self, folder: Path) -> None:
+        """With a checksum of itself."""
+        plain = self._asdict()
+        write_json(folder / _MANIFEST, plain | {"sha256": _own_checksum(plain)})
+
+    @staticmethod
+    def read(folder: Path) -> "Manifest":
+        """Refuse one that is damaged."""
+        path = folder / _MANIFEST
+        plain = read_json(path)
+        own = plain.pop("sha256", None)
+        if set(plain) != set(Manifest._fields) or own != _own_checksum(plain):
+            raise UnreadableError(f"{path}: its checksum is wrong")
+        return Manifest(**plain)
+
+
+def _own_checksum(plain: Mapping[str, Any]) -> str:
+    return checksum(json.dumps(plain, sort_keys=True).encode())
+
+
+class Checkpoints:
+    """The checkpoints in a run directory, and the replay that they need."""
+
+    def __init__(self, run: Path):
+        self.run = run
+
+    @property
+    def any(self) -> bool:
+        """Whether there is something to resume from."""
+        return self._latest() is not None
+
+    @property
+    def cycle(self) -> int | None:
+        """The cycle of the latest checkpoint."""
+        latest = self._latest()
+        return None if latest is None else int(latest.name)
+
+    def save(
+        self, cycle: int, trees: Mapping[str, Any], values: Mapping[str, Any], since: int
+    ) -> None:
+        """A checkpoint after `cycle`: PyTrees and plain values, with the replay from `since` on.
+
+        The one before it stays, and what it needs of the replay.
+        """
+        place = self.run / "checkpoints" / f"{cycle:08d}"
+        if place.exists():
+            return  # interrupted just after this very checkpoint was written
+        folder = place.with_name(f".{place.name}.part")
+        shutil.rmtree(folder, ignore_errors=True)
+        files = {}
+        for name, tree in trees.items():
+            data = tree_bytes(tree)
+            files[f"{name}.safetensors"] = checksum(data)
+            write_atomic(folder / f"{name}.safetensors", data)
+        metrics = self.run / "metrics.jsonl"
+        logged = metrics.read_bytes() if metrics.is_file() else b""
+        Manifest(
+            {**values, "cycle": cycle, "since": max(0, since)},
+            files,
+            {"bytes": len(logged), "sha256": checksum(logged)},
+        ).write(folder)
+        os.replace(folder, place)
+        for old in self._checkpoints()[:-_KEEP]:
+            shutil.rmtree(old)
+        self._drop_segments(self._since(self._checkpoints()[0]))
+
+    def load(self, like: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The latest checkpoint: PyTrees and values. Metrics that came after it are dropped."""
+        folder = self._latest()
+        assert folder is not None
+        try:
+            manifest = Manifest.read(folder)
+            trees = {}
+            for name, tree in like.items():
+                file = folder / f"{name}.safetensors"
+                data = read_bytes(file)
+                if checksum(data) != manifest.files.get(file.name):
+                    raise UnreadableError(f"{file}: its checksum is wrong")
+                trees[name] = tree_from(file, data, tree)
+            self._cut_metrics(manifest)
+        except UnreadableError as error:
+            raise InputError(f"{error}; {self._remedy()}") from None
+        return trees, manifest.values
+
+    def _cut_metrics(self, manifest: Manifest) -> None:
+        metrics = self.run / "metrics.jsonl"
+        logged = read_bytes(metrics)[: manifest.metrics["bytes"]]
+        if checksum(logged) != manifest.metrics["sha256"]:
+            raise UnreadableError(f"{metrics}: its checksum is wrong")
+        write_atomic(metrics, logged)
+
+    def _remedy(self) -> str:
+        latest, *older = reversed(self._checkpoints())
+        if not older:
+            return "there is no older checkpoint: start a new run"
+        return f"to resume from the checkpoint before it, move {latest} to another place"
+
+    def save_segment(self, begin: int, end: int, arrays: Mapping[str, np.ndarray]) -> None:
+        """What the replay gained from `begin` to `end`; the name has the checksum."""
+        data = save(dict(arrays))
+        name = f"{begin:012d}-{end:012d}-{checksum(data)[:16]}.safetensors"
+        write_atomic(self.run / "replay" / name, data)
+
+    def segments_end(self) -> int:
+        """Up to where the replay is on disk."""
+        return max((_span(p)[1] for p in self._segments()), default=0)
+
+    def load_segments(self, end: int) -> Iterator[tuple[int, int, dict[str, np.ndarray]]]:
+        """The replay of the latest checkpoint, which ends at `end`, oldest first.
+
+        Later segments have no checkpoint, and are removed.
+        """
+        latest = self._latest()
+        assert latest is not None
+        reached = self._since(latest)
+        for path in self._segments():
+            first, last = _span(path)
+            if last > end:
+                path.unlink()
+            if not reached < last <= end:
+                continue
+            if first > reached:
+                break
+            data = read_bytes(path)
+            if checksum(data)[:16] != path.stem.split("-")[2]:
+                raise InputError(f"{path}: its checksum is wrong; {self._remedy_of(first)}")
+            yield first, last, arrays_from(path, data)
+            reached = last
+        if reached < end:
+            raise InputError(
+                f"{self.run / 'replay'}: the part from {reached} to {end}, which the checkpoint "
+                f"{latest.name} needs, is missing; {self._remedy_of(reached)}"
+            )
+
+    def _remedy_of(self, row: int) -> str:
+        """Of a segment: the older checkpoint helps if it ends before."""
+        older = self._checkpoints()[:-1]
+        if older and int(older[-1].name) <= row:
+            return f"restore it, or {self._remedy()}"
+        return "restore it, or start a new run"
+
+    def _segments(self) -> list[Path]:
+        return sorted(self.run.glob("replay/*-*-*.safetensors"))
+
+    def _drop_segments(self, before: int) -> None:
+        """Remove what the replay has forgotten: segments that end at `before` or earlier."""
+        for old in self._segments():
+            if _span(old)[1] <= before:
+                old.unlink()
+
+    @staticmethod
+    def _since(checkpoint: Path) -> int:
+        """Where the replay of a checkpoint begins; 0, all there is, if that cannot be read."""
+        try:
+            return int(Manifest.read(checkpoint).values["since"])
+        except InputError:
+            return 0
+
+    def _checkpoints(self) -> list[Path]:
+        return sorted((self.run / "checkpoints").glob("[0-9]" * 8))
+
+    def _latest(self) -> Path | None:
+        return next(reversed(self._checkpoints()), None)
+
+
+def _span(segment: Path) -> tuple[int, int]:
+    begin, end, _ = segment.stem.split("-")
+    return int(begin), int(end)
+
+
+def save_replay(checkpoints: Checkpoints, replay: Replay) -> int:
+    """Write what a replay gained since it was last written; returns where the replay begins."""
+    oldest = max(0, replay.added - replay.rows + 1)
+    begin = max(checkpoints.segments_end(), oldest)
+    if replay.added > begin:
+        checkpoints.save_segment(begin, replay.added, replay.segment(begin))
+    return oldest
+
+
+def load_replay(checkpoints: Checkpoints, replay: Replay, added: int) -> None:
+    """Fill a replay with what it held when so many rows had been added."""
+    for begin, end, arrays in checkpoints.load_segments(added):
+        replay.restore(begin, end, arrays)

@@ -1,0 +1,138 @@
+"""A classifier of learner and expert: its settings, and its updates in one compiled scan.
+
+`discriminator` (MEGAN, GAIL) and `shaped` (AIRL) are costs that read such a classifier.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from etairl.costs.losses import (
+    CostInfo,
+    Loss,
+    Network,
+    entropy_bonus,
+    gan_loss,
+    gradient_penalty,
+    input_noise,
+    label_smoothing,
+    spectral_norm,
+    weight_decay,
+)
+from etairl.hyper import enabled, traced
+from etairl.networks import Activation, check_widths
+from etairl.types import InputError
+
+
+@traced
+@dataclass(frozen=True)
+class DiscriminatorConfig:
+    """The network that tells learner from expert, and how it is held back."""
+
+    hidden_d: tuple[int, ...] = (64, 64)
+    """width of each hidden layer of the discriminator"""
+    activation_d: Activation = "tanh"
+    """between its layers"""
+    lr_d: float = 3e-4
+    """learning rate of the discriminator"""
+    gradient_penalty: float = 1.0
+    """weight of (|gradient| - target)² between the two sides; 0 for none"""
+    gradient_target: float = 1.0
+    """the gradient norm that the penalty asks for"""
+    spectral_norm: bool = False
+    """divide every weight matrix by its largest singular value"""
+    entropy_bonus: float = 0.0
+    """weight of the entropy of D; 0 for none"""
+    label_smoothing: float = 0.0
+    """labels 1 - e and e instead of 1 and 0"""
+    weight_decay: float = 0.0
+    """weight of half the sum of squares of the weights"""
+    input_noise: float = 0.0
+    """standard deviation of noise on the inputs, in units of the demonstrations' spread"""
+
+    def __post_init__(self):
+        check_widths("hidden_d", self.hidden_d, self.activation_d, fewest=0)
+        sizes = ("gradient_penalty", "gradient_target", "entropy_bonus", "weight_decay")
+        for name in (*sizes, "input_noise"):
+            if not 0.0 <= getattr(self, name) < np.inf:
+                raise InputError(f"{name} must be >= 0 and finite, got {getattr(self, name)}")
+        if not 0.0 <= self.label_smoothing < 0.5:
+            raise InputError(f"label_smoothing must lie in [0, 0.5), got {self.label_smoothing}")
+        if not 0.0 < self.lr_d < np.inf:
+            raise InputError(f"lr_d must be > 0 and finite, got {self.lr_d}")
+
+
+class DiscriminatorState(NamedTuple):
+    """What the next update needs, and what a cost needs to be evaluated."""
+
+    network: Any
+    mean: Float[Array, " dims"]
+    """of the demonstrations, per input column"""
+    scale: Float[Array, " dims"]
+    optimiser: optax.OptState
+
+
+def adversarial_updates(
+    config: DiscriminatorConfig,
+    key: PRNGKeyArray,
+    state: DiscriminatorState,
+    own: Any,
+    expert: Any,
+    inputs: Callable[[DiscriminatorState, Any], Array],
+    exact: int = 0,
+) -> tuple[DiscriminatorState, CostInfo]:
+    """One Adam step on the GAN loss per leading row of `own` and `expert`; the mean of the infos.
+
+    `inputs(state, batch)` makes of a batch what the network takes; its last `exact` columns never
+    get noise.
+    """
+    loss = make_loss(config, exact)
+
+    def body(
+        carry: DiscriminatorState, step: tuple[Any, Any, PRNGKeyArray]
+    ) -> tuple[DiscriminatorState, CostInfo]:
+        own, expert, key = step
+        x, y = inputs(carry, own), inputs(carry, expert)
+        grads, info = jax.grad(loss, has_aux=True)(carry.network, key, x, y)
+        change, optimiser = discriminator_optimiser(config).update(grads, carry.optimiser)
+        network = cast(Network, optax.apply_updates(cast(Any, carry.network), change))
+        return carry._replace(network=network, optimiser=optimiser), info
+
+    keys = jax.random.split(key, len(jax.tree.leaves(own)[0]))
+    state, infos = jax.lax.scan(body, state, (own, expert, keys))
+    return state, jax.tree.map(jnp.mean, infos)
+
+
+def check_finite(state: Any) -> None:
+    """Refuse NaN and infinity."""
+    if not all(np.isfinite(np.asarray(leaf)).all() for leaf in jax.tree.leaves(state)):
+        raise InputError("the weights of the cost are not all finite numbers")
+
+
+def discriminator_optimiser(config: DiscriminatorConfig) -> optax.GradientTransformation:
+    """Adam."""
+    return optax.adam(config.lr_d)
+
+
+def make_loss(config: DiscriminatorConfig, exact: int = 0) -> Loss:
+    """The GAN loss with what the configuration wraps around it."""
+    loss: Loss = gan_loss
+    if enabled(config.label_smoothing):
+        loss = label_smoothing(loss, config.label_smoothing)
+    if enabled(config.entropy_bonus):
+        loss = entropy_bonus(loss, config.entropy_bonus)
+    if enabled(config.gradient_penalty):
+        loss = gradient_penalty(loss, config.gradient_penalty, config.gradient_target)
+    if enabled(config.input_noise):
+        loss = input_noise(loss, config.input_noise, exact)
+    if config.spectral_norm:
+        loss = spectral_norm(loss)
+    if enabled(config.weight_decay):
+        loss = weight_decay(loss, config.weight_decay)
+    return loss

@@ -1,0 +1,94 @@
+"""Settings as JSON, and back: every value is checked for its type before anything is built."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from etairl.types import InputError
+
+Class = TypeVar("Class")
+_TOO_LARGE = 2**63
+_NAMES = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
+
+
+def encode(settings: Any) -> Any:
+    """A dataclass as a JSON object; one of several kinds says which."""
+    if not is_dataclass(settings) or isinstance(settings, type):
+        return settings
+    kind = {"kind": cast(Any, settings).kind} if hasattr(settings, "kind") else {}
+    return kind | {f.name: encode(getattr(settings, f.name)) for f in fields(settings)}
+
+
+def decode(
+    cls: Callable[..., Class], data: Any, where: str, parts: Mapping[str, Any] | None = None
+) -> Class:
+    """The dataclass that `encode` wrote; unknown, missing and wrong values are refused.
+
+    Args:
+        cls: the dataclass.
+        data: the JSON object.
+        where: what the object is called in a message.
+        parts: fields that are decoded already.
+    """
+    parts = parts or {}
+    hints = get_type_hints(cls)
+    names = [f.name for f in fields(cast(Any, cls))]
+    if not isinstance(data, dict):
+        raise InputError(f"{where} is not an object with settings")
+    given = {name: value for name, value in data.items() if name != "kind"}
+    odd = sorted(set(given) ^ set(names))
+    if odd:
+        raise InputError(
+            f"{where} has unknown or missing settings: {', '.join(map(str, odd))[:200]}"
+        )
+    values = {}
+    for name in names:
+        hint, value = hints[name], given[name]
+        if name in parts:
+            values[name] = parts[name]
+        elif is_dataclass(hint):
+            values[name] = decode(cast(Any, hint), value, f"{where}, {name}")
+        else:
+            values[name] = checked(name, value, hint)
+    return cls(**values)
+
+
+def checked(name: str, value: Any, hint: Any) -> Any:
+    """The value as a setting of this type takes it."""
+    fitting = fit(value, hint)
+    if fitting is None:
+        raise InputError(f"{name} must be {describe(hint)}, got {repr(value)[:80]}")
+    return fitting[0]
+
+
+def fit(value: Any, hint: Any) -> tuple[Any] | None:
+    """The value as the type takes it, in a tuple; None if it does not fit."""
+    if isinstance(value, int) and abs(value) >= _TOO_LARGE:
+        raise InputError("a whole number must lie between -2^63 and 2^63")
+    origin = get_origin(hint)
+    if origin in (Union, UnionType):
+        return next((f for h in get_args(hint) if (f := fit(value, h)) is not None), None)
+    if origin is Literal:
+        return (value,) if isinstance(value, str) and value in get_args(hint) else None
+    if origin is tuple:
+        if not isinstance(value, list | tuple):
+            return None
+        each = [fit(item, get_args(hint)[0]) for item in value]
+        return (tuple(f[0] for f in each if f is not None),) if None not in each else None
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return (float(value),)
+    # type, not isinstance: true is not a whole number.
+    return (value,) if type(value) is hint else None
+
+
+def describe(hint: Any) -> str:
+    """A type in words."""
+    origin = get_origin(hint)
+    if origin in (Union, UnionType):
+        return " or ".join('"none"' if h is NoneType else describe(h) for h in get_args(hint))
+    if origin is Literal:
+        return "one of " + ", ".join(map(str, get_args(hint)))
+    if origin is tuple:
+        return f"a list, each of it {describe(get_args(hint)[0])}"
+    return _NAMES.get(hint, str(hint))

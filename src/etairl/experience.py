@@ -1,0 +1,94 @@
+"""What both players of the game know and draw from: the learner's episodes, the expert's."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from etairl.buffers import EpisodeBuffer, Episodes, Transitions
+from etairl.eta import Eta
+from etairl.regularisers import Regulariser
+from etairl.types import InputError, MultiTask, Spec, Task, Trajectories
+
+
+class World(NamedTuple):
+    """What a player may know of a run when it is made."""
+
+    spec: Spec
+    absorbing: bool
+    """the last column of an observation marks the absorbing state"""
+    horizon: int
+    eta: Eta
+    omega: Regulariser
+    gamma_rl: float
+
+
+class ExpertBuffer(NamedTuple):
+    """The demonstrations, prepared for a task, in memory once."""
+
+    buffer: EpisodeBuffer
+    episodes: Episodes
+    tasks: np.ndarray | None = None
+    """the task vector of each demonstration, in the multi-task setting"""
+
+    @staticmethod
+    def of(
+        trajectories: Trajectories, actions: np.ndarray, with_next: bool = False
+    ) -> "ExpertBuffer":
+        """From demonstrations.
+
+        Args:
+            trajectories: the demonstrations.
+            actions: their actions as the solver sees them.
+            with_next: leave out steps whose next observation is unknown.
+        """
+        rows = trajectories.steps + len(trajectories)
+        buffer = EpisodeBuffer(rows, trajectories.obs_dim, trajectories.act_dim)
+        buffer.extend(trajectories, actions)
+        episodes = buffer.newest()
+        if with_next and trajectories.final_observations is None:
+            lengths = trajectories.lengths - 1
+            if (lengths < 1).any():
+                raise InputError("a demonstration of one step has no next state to learn from")
+            episodes = Episodes.of(episodes.starts, lengths)
+        return ExpertBuffer(buffer, episodes, trajectories.tasks)
+
+    def transitions(self) -> Transitions:
+        """Every step of every demonstration, once."""
+        rows = self.episodes.rows(np.arange(self.episodes.steps))
+        return self.buffer.transitions(rows, (len(rows),))
+
+    def drawn(self, seed: int, cycle: int, each: int) -> np.ndarray:
+        """Numbers of the demonstrations that are drawn in a cycle."""
+        return np.random.default_rng([seed, cycle, 1]).integers(
+            len(self.episodes.starts), size=each
+        )
+
+    def assign_tasks(self, task: Task, seed: int, cycle: int, each: int) -> None:
+        """Give the learner the tasks of the demonstrations that are drawn with it, if any."""
+        if isinstance(task, MultiTask) and self.tasks is not None:
+            task.assign(self.tasks[self.drawn(seed, cycle, each)])
+
+    def replay(self, seed: int, cycle: int, each: int, capacity: int) -> Episodes:
+        """The expert's replay after `cycle`: `each` demonstrations were drawn in every cycle.
+
+        Demonstrations repeat, but are in memory once: the replay is a list of their numbers, and
+        follows from the seed alone.
+        """
+        lengths = np.diff(self.episodes.offsets)
+        cycles = max(1, int(capacity // (each * lengths.mean())))
+        chosen = np.concatenate(
+            [self.drawn(seed, c, each) for c in range(max(0, cycle + 1 - cycles), cycle + 1)]
+        )
+        return Episodes.of(self.episodes.starts[chosen], lengths[chosen])
+
+
+class Experience(NamedTuple):
+    """What there is to draw from after the rollouts of a cycle."""
+
+    buffer: EpisodeBuffer
+    """the learner's episodes; `buffer.newest(cycles=1)` are those of the current policy"""
+    replay: Episodes
+    """the newest of them, as many as the capacity allows"""
+    expert: ExpertBuffer | None
+    """None where there is nobody to imitate"""
+    cycle: int

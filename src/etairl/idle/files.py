@@ -1,0 +1,56 @@
+"""A generator on disk: what it is and how good as idle.json, weights and units as safetensors."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+import jax
+
+from etairl.decoding import decode
+from etairl.eta import parse_eta
+from etairl.evaluation.futures import Futures
+from etairl.idle.generator import Generator, IdleConfig, Mend, Units
+from etairl.idle.learning import IdleState
+from etairl.idle.quality import Trained
+from etairl.measures import FutureSampler
+from etairl.storage import load_tree, read_json, save_tree, write_json
+from etairl.types import InputError
+
+_WEIGHTS, _ABOUT = "idle.safetensors", "idle.json"
+
+
+def has_generator(folder: Path) -> bool:
+    """Whether one was saved here."""
+    return (folder / _WEIGHTS).is_file()
+
+
+def save_generator(folder: Path, found: Trained, config: IdleConfig) -> None:
+    """What it is and what it is worth as idle.json, then weights and units as idle.safetensors."""
+    generator, units = found.generator, found.generator.units
+    about = {
+        "eta": str(generator.sampler.eta),
+        "gamma_irl": generator.sampler.gamma_irl,
+        "sampler": generator.sampler.method,
+        "choice": generator.sampler.choice,
+        "sizes": [len(units.state_mean), len(units.lowest)],
+        "config": asdict(config),
+        "quality": asdict(found.quality),
+    }
+    write_json(folder / _ABOUT, about)
+    save_tree(folder / _WEIGHTS, (generator.network, units))
+
+
+def load_generator(folder: Path, mend: Mend | None = None) -> Trained:
+    """As it was saved."""
+    file = folder / _ABOUT
+    about = read_json(file)
+    try:
+        config = decode(IdleConfig, about["config"], f"{file}: its config")
+        quality = decode(Futures, about["quality"], f"{file}: its quality")
+        method, choice = about["sampler"], about["choice"]
+        sampler = FutureSampler(parse_eta(about["eta"]), about["gamma_irl"], method, choice)
+        obs, act = about["sizes"]
+    except (ValueError, TypeError, KeyError) as error:
+        raise InputError(f"{file}: cannot be read ({error!r})") from None
+    like = IdleState.start(config, jax.random.key(0), Units.blank(obs, act))
+    network, units = load_tree(folder / _WEIGHTS, (like.averaged, like.units))
+    return Trained(Generator(network, units, sampler, mend), quality)

@@ -1,0 +1,157 @@
+"""What is measured of a run: a line of metrics per cycle, and the result at its end."""
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from etairl.algorithms.girl import Cycle, State, as_points
+from etairl.buffers import EpisodeBuffer
+from etairl.evaluation.diagnostics import collapsed, diagnose
+from etairl.evaluation.matching import MEASURES
+from etairl.experience import ExpertBuffer
+from etairl.networks import MLP, Normaliser
+from etairl.runs import RunDirectory
+from etairl.solvers.policy import ActionScaling
+from etairl.solvers.solver import SolverState
+from etairl.storage import save_tree
+from etairl.tasks import without_absorbing
+from etairl.training.multitask import ReturnScale, solved
+from etairl.training.preparation import Prepared
+from etairl.types import Task, Trajectories
+
+
+class Best(NamedTuple):
+    """The players just after the cycle whose episodes had the smallest MMD² of mu so far.
+
+    The episodes were played before that cycle's updates, the players are those after them.
+    """
+
+    actor: MLP
+    normaliser: Normaliser
+    score: Float[Array, ""]
+    cycle: Float[Array, ""]
+
+
+def keep_best(state: State, score: float) -> Best:
+    """Copies of the players: the updates that follow give up the memory of this state."""
+    parts = (state.solver.actor, state.solver.normaliser)
+    actor, normaliser = jax.tree.map(jnp.copy, parts)
+    return Best(actor, normaliser, jnp.float32(score), jnp.float32(state.cycles))
+
+
+def measure(
+    prepared: Prepared, cycle: Cycle, best: Best, scale: ReturnScale | None
+) -> tuple[dict[str, Any], Best]:
+    """A line of metrics; every so many cycles with MMD², and the best players so far."""
+    config, state = prepared.config, cycle.state
+    played = cycle.rolled_out
+    assert played.returns is not None
+    world = without_absorbing(played) if config.mode == "absorbing" else played
+    row: dict[str, Any] = {
+        "cycle": state.cycles,
+        "transitions": state.transitions,
+        "return": float(played.returns.mean()),
+        "return_std": float(played.returns.std()),
+        "length": float(world.lengths.mean()),
+        "actions_at_bounds": _at_bounds(prepared.task, played),
+    }
+    row |= solved(prepared, played, scale)
+    if cycle.cost_info is not None:
+        row |= {f"cost/{k}": float(v) for k, v in cycle.cost_info._asdict().items()}
+    row |= {f"solver/{k}": float(v) for k, v in cycle.solver_info._asdict().items()}
+    last = state.transitions >= config.girl.transitions
+    if state.cycles % config.measure_every == 0 or last:
+        for name in MEASURES:
+            row[f"mmd2_{name}"] = prepared.reference.mmd2(world, name)
+        if row["mmd2_mu"] < float(best.score):
+            best = keep_best(state, row["mmd2_mu"])
+    odd = ", ".join(key for key, value in row.items() if not np.isfinite(value))
+    if odd:
+        raise FloatingPointError(f"NaN or infinity in {odd} after cycle {row['cycle']}")
+    return row, best
+
+
+def _at_bounds(task: Task, played: Trajectories) -> float:
+    """Share of action values within a hundredth of their bounds."""
+    if task.spec.discrete_actions is not None:
+        return 0.0
+    scaled = ActionScaling(task.spec).to_solver(played.actions)
+    return float((np.abs(scaled) > 0.98).mean())
+
+
+def check_finite(prepared: Prepared, cycle: Cycle) -> None:
+    """All of both players: the infos of a cycle are from before its last update."""
+    state = cycle.state
+    if _all_finite((state.cost, state.solver, cycle.cost_info)):
+        return
+    # Whatever broke afterwards: a cost that is not a number comes first.
+    t = cycle.rolled_out
+    actions = ActionScaling(prepared.task.spec).to_solver(t.actions)
+    points = as_points(ExpertBuffer.of(t, actions).transitions())
+    prepared.game.cost.check_points(prepared.cost, points)
+    for name, tree in (("cost", state.cost), ("solver", state.solver)):
+        for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
+            if not np.isfinite(np.asarray(leaf)).all():
+                where = f"{name}{jax.tree_util.keystr(path)}"
+                raise FloatingPointError(f"NaN or infinity in {where} after cycle {state.cycles}")
+
+
+@jax.jit
+def _all_finite(tree: Any) -> Bool[Array, ""]:
+    return jnp.stack([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(tree)]).all()
+
+
+def write_result(
+    prepared: Prepared,
+    directory: RunDirectory,
+    state: State,
+    best: Best,
+    buffer: EpisodeBuffer,
+    rows: list[dict[str, Any]],
+    scale: ReturnScale | None,
+) -> None:
+    """Weights, and how the last cycles match: the paper's remaining replay buffer."""
+    config, path = prepared.config, directory.path
+    save_policy(path / "policy.safetensors", state.solver)
+    save_tree(path / "cost.safetensors", prepared.game.cost.stored(state.cost))
+    save_tree(path / "best-policy.safetensors", (best.actor, best.normaliser))
+    last = rows[-config.girl.remaining_cycles :]
+    remaining = buffer.trajectories(buffer.newest(cycles=len(last)))
+    scaling = ActionScaling(prepared.task.spec)
+    remaining = replace(remaining, actions=scaling.to_task(remaining.actions))
+    if config.mode == "absorbing":
+        remaining = without_absorbing(remaining)
+    returns, expert = remaining.returns, prepared.demos.trajectories.returns
+    assert returns is not None
+    rng = np.random.default_rng([config.seed, 3])
+    collapse = collapsed(rows)
+    futures = prepared.futures
+    directory.finish(
+        {
+            "cycles": state.cycles,
+            "transitions": state.transitions,
+            "remaining": {
+                "cycles": len(last),
+                "return": float(returns.mean()),
+                "return_std": float(returns.std()),
+                **solved(prepared, remaining, scale),
+                **{k: asdict(d) for k, d in prepared.reference.distances(rng, remaining).items()},
+            },
+            "expert_return": None if expert is None else float(expert.mean()),
+            "best": {"cycle": int(best.cycle), "mmd2_mu": float(best.score)},
+            "idle": None if futures is None else asdict(futures),
+            "collapsed_share": collapse.share,
+            "collapsed_by": collapse.by,
+            "diagnostics": [asdict(d) for d in diagnose(rows)],
+        }
+    )
+
+
+def save_policy(path: Path, solver: SolverState) -> None:
+    """The actor, and what it expects of its inputs."""
+    save_tree(path, (solver.actor, solver.normaliser))

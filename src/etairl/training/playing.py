@@ -1,0 +1,60 @@
+"""Fresh episodes of policies in the world of a run, with seeds that no training episode had."""
+
+import numpy as np
+
+from etairl.demos import Selection
+from etairl.rollouts import collect
+from etairl.solvers.cloning import CloningConfig, clone
+from etairl.solvers.heads import make_head
+from etairl.solvers.policy import HeadPolicy
+from etairl.tasks import make_task, without_absorbing
+from etairl.tasks.product import ProductTask
+from etairl.training.fitting import fitting_demos
+from etairl.training.multitask import demonstrated_tasks, play_tasks
+from etairl.training.preparation import Prepared
+from etairl.training.settings import TrainConfig
+from etairl.types import Policy, Trajectories
+
+
+def play_again(prepared: Prepared, policy: Policy, episodes: int, seed: int) -> Trajectories:
+    """Episodes of a policy; where there are many tasks, on those of the demonstrations."""
+    config = prepared.config
+    if not isinstance(prepared.task, ProductTask):
+        return play(config, policy, episodes, seed)
+    tasks = demonstrated_tasks(prepared, episodes, seed)
+    return play_tasks(config, policy, playing_seed(config, seed), tasks)
+
+
+def play(config: TrainConfig, policy: Policy, episodes: int, seed: int) -> Trajectories:
+    """Whole episodes with seeds that no training episode had."""
+    task = make_task(
+        config.env,
+        min(episodes, 25),
+        horizon=config.horizon,
+        mode=config.mode,
+        seed=playing_seed(config, seed),
+    )
+    rng = np.random.default_rng([config.seed, seed, 11])
+    played = collect(rng, task, policy, episodes)
+    return without_absorbing(played) if config.mode == "absorbing" else played
+
+
+def playing_seed(config: TrainConfig, seed: int) -> int:
+    """The seed of a task whose episodes were not trained on."""
+    return config.seed + 3_000_017 * (seed + 1)
+
+
+def cloned_policy(prepared: Prepared, seed: int) -> Policy:
+    """The most likely actions of a behaviour-cloned policy."""
+    spec = prepared.demos.spec
+    cloned = clone(prepared.demos.trajectories, spec, CloningConfig(), seed)
+    policy = HeadPolicy(cloned.actor, make_head(spec), spec)
+    # It does not know the mark of the absorbing state.
+    return lambda rng, observations: policy(None, observations[:, : spec.obs_dim])
+
+
+def held_out_demos(prepared: Prepared) -> Trajectories | None:
+    """Demonstrations that the learner did not see, if there are enough to compare."""
+    config, used = prepared.config, len(prepared.demos.trajectories)
+    every = fitting_demos(config, prepared.task, Selection(None, config.horizon)).trajectories
+    return None if len(every) < used + 2 else every.take(np.arange(used, len(every)))

@@ -1,0 +1,236 @@
+"""The one way to start a run: prepare → lock → open → play → finish.
+
+`train`, `resume`, `demo`, the workers of a study and `etairl.train` all go through `open_run`. The
+loop is the algorithm's own generator; here it meets the run directory. Everything that is written
+per cycle follows from the settings alone: a run that was killed and resumed writes the same bytes
+as an unbroken one. Times, which cannot, are kept apart in `timing.jsonl`.
+"""
+
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from etairl.algorithms.girl import State, girl
+from etairl.buffers import EpisodeBuffer
+from etairl.decoding import encode
+from etairl.idle import Watch
+from etairl.locks import held
+from etairl.runs import RunDirectory, every_seconds, read_metrics
+from etairl.solvers.policy import ActionScaling
+from etairl.training.events import EventLog
+from etairl.training.measuring import Best, check_finite, keep_best, measure, write_result
+from etairl.training.multitask import ReturnScale
+from etairl.training.preparation import Prepared, keep_generator, prepare, with_generator
+from etairl.training.settings import TrainConfig
+from etairl.types import DivergedError, InputError, Trajectories
+
+
+class Report(NamedTuple):
+    """What a consumer sees of one cycle."""
+
+    row: dict[str, Any]
+    """as in metrics.jsonl"""
+    transitions: int
+
+
+class Reached(NamedTuple):
+    """How far a run is; what a checkpoint holds."""
+
+    state: State
+    best: Best
+    resets: list[int]
+    """of each copy of the task, after the latest whole cycle"""
+
+
+@contextmanager
+def open_run(
+    config: TrainConfig,
+    path: Path,
+    *,
+    resume: bool = False,
+    threads: int | None = None,
+    checkpoint_seconds: float = 60.0,
+    watch: Watch | None = None,
+) -> Iterator["Session"]:
+    """A run, locked and ready to play; nothing is written before everything is checked.
+
+    Args:
+        config: what to learn.
+        path: the run directory.
+        resume: continue the run that is there; otherwise a folder that holds one is refused.
+        threads: of the simulator; all cores if left out. Results do not depend on it.
+        checkpoint_seconds: time between checkpoints.
+        watch: told of the progress of a generator of futures, which is trained first.
+    """
+    if not checkpoint_seconds >= 0.0:
+        raise InputError(f"checkpoint_seconds must be >= 0, got {checkpoint_seconds}")
+    directory = RunDirectory(path)
+    if not resume:
+        _refuse_begun(directory)
+    if directory.finished:
+        with held(path):
+            directory.clear()
+        yield Session(directory)
+        return
+    directory.check_versions()
+    prepared = prepare(config, threads)
+    directory.check_demonstrations(prepared.digest)
+    prepared = with_generator(prepared, path, watch)
+    with held(path):
+        if not resume:
+            _refuse_begun(directory)  # by another command, just now
+        if directory.finished:
+            raise InputError(f"{path} was finished by another command just now")
+        resumed = directory.open(encode(config), demonstrations=prepared.digest)
+        keep_generator(prepared, path)
+        yield Session(directory, prepared, resumed, checkpoint_seconds)
+
+
+def _refuse_begun(directory: RunDirectory) -> None:
+    if not directory.begun:
+        return
+    how = "finished" if directory.finished else f"resume it: etairl resume {directory.path}"
+    raise InputError(f"{directory.path} already holds a run ({how}); choose another folder")
+
+
+@dataclass
+class Session:
+    """A run that is open. Its metrics so far are `rows`."""
+
+    directory: RunDirectory
+    _prepared: Prepared | None = None
+    resumed: bool = False
+    checkpoint_seconds: float = 60.0
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    _unsaved: list[Trajectories] = field(default_factory=list)
+
+    def __post_init__(self):
+        if self.resumed:
+            last = self.directory.checkpoints.cycle or 0
+            self.rows = [r for r in read_metrics(self.directory.path) if r["cycle"] <= last]
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is nothing left to play."""
+        return self.directory.finished
+
+    @property
+    def prepared(self) -> Prepared:
+        """Everything that does not change."""
+        assert self._prepared is not None, "a finished run is not prepared again"
+        return self._prepared
+
+    def play(self) -> Generator[Report, None, None]:
+        """Train to the end, yielding once per cycle, and write the result.
+
+        Closing the generator stops the run after the current cycle, with a checkpoint.
+        """
+        if self.finished:
+            return
+        prepared, directory = self.prepared, self.directory
+        state, buffer = prepared.begin(cloned=not self.resumed), prepared.make_buffer()
+        best = keep_best(state, np.inf)
+        if self.resumed:
+            state, best = self._restore(state, best, buffer)
+        else:
+            directory.start_over()
+        scale = ReturnScale.of(prepared)
+        reached = Reached(state, best, prepared.task.resets.tolist())
+        due = every_seconds(self.checkpoint_seconds, time.monotonic)
+        events = EventLog(directory.path / "tensorboard", state.transitions + 1 if self.rows else 0)
+        started = time.monotonic()
+        try:
+            cycles = girl(prepared.game, prepared.task, prepared.expert, buffer, state)
+            while not self._converged():  # also before the first: a stop may come just then
+                cycle = next(cycles, None)
+                if cycle is None:
+                    break
+                check_finite(prepared, cycle)
+                # The updates gave up the memory of the state before: from here on this one counts.
+                reached = Reached(cycle.state, best, prepared.task.resets.tolist())
+                self._unsaved.append(cycle.rolled_out)
+                row, best = measure(prepared, cycle, best, scale)
+                reached = reached._replace(best=best)
+                self.rows.append(row)
+                directory.log(row)
+                events.add(row)
+                now = time.monotonic()
+                directory.log_time({"cycle": cycle.state.cycles, "seconds": now - started})
+                started = now
+                yield Report(row, cycle.state.transitions)
+                if due():
+                    self._checkpoint(reached, buffer)
+        except DivergedError as error:
+            # There is nothing to resume from in it; the checkpoint before stays.
+            raise DivergedError(f"{error} (in cycle {reached.state.cycles + 1})") from None
+        except (GeneratorExit, InputError):
+            self._checkpoint(reached, buffer)
+            raise
+        finally:
+            events.close()
+        write_result(prepared, directory, reached.state, best, buffer, self.rows, scale)
+
+    def _converged(self) -> bool:
+        patience = self.prepared.config.patience
+        if patience is None:
+            return False
+        scores = [row["mmd2_mu"] for row in self.rows if "mmd2_mu" in row]
+        return bool(scores) and len(scores) - 1 - int(np.argmin(scores)) >= patience
+
+    def _checkpoint(self, reached: Reached, buffer: EpisodeBuffer) -> None:
+        """Episodes since the last one, then the players: in this order a kill loses nothing."""
+        if not self._unsaved:
+            return
+        state, best, resets = reached
+        scaling = ActionScaling(self.prepared.task.spec)
+        episodes = self._unsaved
+        arrays = {
+            "observations": np.concatenate([t.observations for t in episodes]),
+            "actions": np.concatenate([scaling.to_solver(t.actions) for t in episodes]),
+            "rewards": np.concatenate([t.rewards for t in episodes if t.rewards is not None]),
+            "terminated": np.concatenate([t.terminated for t in episodes]),
+            "final": np.concatenate(
+                [t.final_observations for t in episodes if t.final_observations is not None]
+            ),
+            "lengths": np.concatenate([t.lengths for t in episodes]),
+        }
+        checkpoints = self.directory.checkpoints
+        checkpoints.save_segment(state.cycles - len(episodes), state.cycles, arrays)
+        trees = {"cost": state.cost, "solver": state.solver, "best": best}
+        values = {"transitions": state.transitions, "resets": resets}
+        checkpoints.save(state.cycles, trees, values, since=state.cycles - len(buffer))
+        episodes.clear()
+
+    def _restore(self, state: State, best: Best, buffer: EpisodeBuffer) -> tuple[State, Best]:
+        prepared, checkpoints = self.prepared, self.directory.checkpoints
+        trees, values = checkpoints.load({"cost": state.cost, "solver": state.solver, "best": best})
+        prepared.game.cost.check(trees["cost"], prepared.cost)
+        each = prepared.config.girl.episodes
+        for _, _, arrays in checkpoints.load_segments(values["cycle"]):
+            whole = _episodes(arrays)
+            for first in range(0, len(whole), each):
+                part = whole.take(np.arange(first, first + each))
+                buffer.extend(part, part.actions)
+        prepared.task.replay(np.asarray(values["resets"]))
+        again = State(trees["cost"], trees["solver"], values["cycle"], values["transitions"])
+        return again, trees["best"]
+
+
+def _episodes(arrays: dict[str, np.ndarray]) -> Trajectories:
+    offsets = np.concatenate([[0], np.cumsum(arrays["lengths"])])
+    last = np.zeros(offsets[-1], bool)
+    last[offsets[1:] - 1] = True
+    return Trajectories(
+        observations=arrays["observations"],
+        actions=arrays["actions"],
+        terminated=arrays["terminated"],
+        truncated=last & ~arrays["terminated"],
+        offsets=offsets,
+        rewards=arrays["rewards"],
+        final_observations=arrays["final"],
+    )
