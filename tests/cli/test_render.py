@@ -14,7 +14,8 @@ from etairl.algorithms.girl import GirlConfig
 from etairl.cli.app import main
 from etairl.demos import Demos, load_demos, save_demos
 from etairl.rollouts import UniformPolicy, collect
-from etairl.solvers.sac import SACConfig
+from etairl.solvers.players import SACSettings
+from etairl.solvers.sac_config import OffPolicy, SACConfig
 from etairl.tasks import make_task
 from etairl.training.result import train
 from etairl.training.settings import TrainConfig
@@ -33,8 +34,6 @@ def runs(tmp_path_factory) -> Path:
     girl = GirlConfig(
         transitions=400,
         episodes=2,
-        solver_updates=2,
-        solver_batch=16,
         cost_updates=2,
         cost_batch=16,
         capacity=400,
@@ -46,7 +45,7 @@ def runs(tmp_path_factory) -> Path:
         demonstrations=2,
         horizon=200,
         girl=girl,
-        sac=SACConfig(hidden=(8,)),
+        solver=SACSettings(OffPolicy(solver_updates=2, solver_batch=16), SACConfig(hidden=(8,))),
     )
     train(config, folder / "run")
     return folder

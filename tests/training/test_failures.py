@@ -9,15 +9,17 @@ import pytest
 import etairl
 from etairl.algorithms.girl import GirlConfig
 from etairl.cli.running import follow
-from etairl.costs.discriminator import DiscriminatorConfig
+from etairl.costs.adversarial import DiscriminatorConfig
+from etairl.costs.discriminator import GanConfig
 from etairl.demos import Demos, save_demos
 from etairl.evaluation.matching import Reference
 from etairl.rollouts import UniformPolicy, collect
 from etairl.runs import RunDirectory
-from etairl.solvers.sac import SACConfig
+from etairl.solvers.players import SACSettings
+from etairl.solvers.sac_config import OffPolicy, SACConfig
 from etairl.tasks import make_task
-from etairl.training.loop import run
-from etairl.training.preparation import prepare
+from etairl.training.flat import configure
+from etairl.training.session import open_run
 from etairl.training.settings import TrainConfig
 from etairl.types import DivergedError, InputError
 
@@ -59,14 +61,12 @@ def config(tmp_path):
         girl=GirlConfig(
             transitions=500,
             episodes=4,
-            solver_updates=3,
-            solver_batch=8,
             cost_updates=2,
             cost_batch=8,
             remaining_cycles=3,
         ),
-        cost=DiscriminatorConfig(hidden_d=(8,)),
-        sac=SACConfig(hidden=(8,)),
+        cost=GanConfig(network=DiscriminatorConfig(hidden_d=(8,))),
+        solver=SACSettings(OffPolicy(solver_updates=3, solver_batch=8), SACConfig(hidden=(8,))),
     )
     gymnasium.registry.pop("test/Drift-v0")
 
@@ -77,10 +77,10 @@ def test_a_run_whose_simulator_failed_goes_on_as_if_it_had_not(config, tmp_path)
     Drift.steps, Drift.last = 0, 290
     with pytest.raises(InputError, match="motor 7 is on fire"):
         etairl.train(config, tmp_path / "failed")
-    assert RunDirectory(tmp_path / "failed").has_checkpoint
+    assert RunDirectory(tmp_path / "failed").checkpoints.any
     Drift.last = np.inf
-    for _ in run(prepare(config), RunDirectory(tmp_path / "failed")):
-        pass
+    with open_run(config, tmp_path / "failed", resume=True) as run:
+        assert list(run.play())
     for name in ("policy.safetensors", "cost.safetensors", "metrics.jsonl"):
         assert (tmp_path / "failed" / name).read_bytes() == (unbroken / name).read_bytes()
 
@@ -91,23 +91,21 @@ def test_what_diverged_is_not_kept(config, tmp_path):
 
     One update of size 1e20 leaves finite weights, whose products overflow when they act.
     """
-    girl = replace(config.girl, solver_updates=1)
-    wild = replace(config, girl=girl, sac=SACConfig(hidden=(8, 8), actor_lr=1e20))
+    wild = configure(config, solver_updates=1, hidden=(8, 8), actor_lr=1e20)
     with pytest.raises(DivergedError, match=r"the policy gave NaN.*\(in cycle 2\)"):
         etairl.train(wild, tmp_path / "wild")
-    assert not RunDirectory(tmp_path / "wild").has_checkpoint
+    assert not RunDirectory(tmp_path / "wild").checkpoints.any
     with pytest.raises(InputError, match=r"\(in cycle 2\); the last checkpoint, of cycle 1, is"):
-        follow(wild, RunDirectory(tmp_path / "kept"), checkpoint_seconds=0.0, threads=1)
+        follow(wild, tmp_path / "kept", checkpoint_seconds=0.0, threads=1)
 
 
 @pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value")
 def test_players_that_broke_in_the_last_update_are_not_kept(config, tmp_path):
     """1e39 is infinity in single precision; all that the only update reports is from before it."""
-    girl = replace(config.girl, solver_updates=1)
-    wild = replace(config, girl=girl, sac=replace(config.sac, actor_lr=1e39))
+    wild = configure(config, solver_updates=1, actor_lr=1e39)
     with pytest.raises(InputError, match=r"in solver.actor.* after cycle 1; there was no check"):
-        follow(wild, RunDirectory(tmp_path / "wild"), checkpoint_seconds=0.0, threads=1)
-    assert not RunDirectory(tmp_path / "wild").has_checkpoint
+        follow(wild, tmp_path / "wild", checkpoint_seconds=0.0, threads=1)
+    assert not RunDirectory(tmp_path / "wild").checkpoints.any
 
 
 class Torn(Reference):
@@ -126,13 +124,14 @@ def test_a_failure_between_the_updates_and_the_metrics_keeps_the_players(config,
     """The state before them is gone by then: what is kept is the one after."""
     config = replace(config, measure_every=1)
     directory = RunDirectory(tmp_path / "torn")
-    directory.open(config)
-    setting = prepare(config)
-    reference = setting.reference
-    torn = setting._replace(reference=Torn(reference.trajectories, reference.standardiser))
-    with pytest.raises(InputError, match="the ruler broke"):
-        list(run(torn, directory))
-    assert directory.kept_cycle == 3  # two measures in each cycle
-    rows = [report.row["cycle"] for report in run(prepare(config), directory)]
+    with open_run(config, directory.path) as run:
+        reference = run.prepared.reference
+        torn = Torn(reference.trajectories, reference.standardiser)
+        run._prepared = run.prepared._replace(reference=torn)
+        with pytest.raises(InputError, match="the ruler broke"):
+            list(run.play())
+    assert directory.checkpoints.cycle == 3  # two measures in each cycle
+    with open_run(config, directory.path, resume=True) as run:
+        rows = [report.row["cycle"] for report in run.play()]
     assert rows[0] == 4
     assert directory.finished

@@ -16,23 +16,18 @@ import etairl
 from etairl.cli.app import main
 from etairl.cli.evaluate import print_features
 from etairl.cli.running import follow
-from etairl.costs.discriminator import DiscriminatorConfig
-from etairl.costs.linear import LinearConfig
 from etairl.evaluation.explanation import FeatureGap
 from etairl.evaluation.matching import Distance
 from etairl.runs import RunDirectory, read_metrics
-from etairl.solvers.sac import SACConfig
-from etairl.training.behaviour import Verdict
-from etairl.training.loop import run
-from etairl.training.preparation import prepare, remarks
-from etairl.training.settings import read_config
+from etairl.training.behaviour import Behaviour
+from etairl.training.config_files import read_config
+from etairl.training.flat import configure, flatten
+from etairl.training.preparation import prepare
+from etairl.training.session import open_run
 from etairl.types import InputError
 
-TINY = replace(
-    tiny.TINY,
-    girl=replace(tiny.TINY.girl, transitions=750, remaining_cycles=2),
-    linear=LinearConfig(features="identity"),
-)
+TINY = configure(tiny.TINY, transitions=750, remaining_cycles=2)
+EMMA = configure(TINY, algorithm="emma", features="identity")
 pytestmark = pytest.mark.usefixtures("unchecked")  # as users run it
 
 
@@ -41,7 +36,8 @@ def runs(tmp_path_factory) -> Path:
     """A finished run of each of the three."""
     folder = tmp_path_factory.mktemp("family")
     for name in ("emma", "wiem", "airl"):
-        etairl.train(replace(TINY, algorithm=name, eta=None), folder / name)
+        start = TINY if name == "airl" else EMMA
+        etairl.train(configure(start, algorithm=name), folder / name)
     return folder
 
 
@@ -84,9 +80,10 @@ def test_a_gan_cost_has_no_features(runs):
 @pytest.mark.parametrize("mode", ["terminating", "fixed", "absorbing"])
 def test_gaps_are_those_that_the_cost_learned_from(tmp_path, mode):
     """With dirac:0 every step counts alike: one batch of all of them, and a step all the way."""
-    from etairl.algorithms.girl import Expert
+    from etairl.algorithms.girl import as_points
     from etairl.costs.family import Points
     from etairl.demos import Demos, save_demos
+    from etairl.experience import ExpertBuffer
     from etairl.rollouts import UniformPolicy, collect
     from etairl.solvers.policy import ActionScaling
     from etairl.tasks import make_task, without_absorbing
@@ -95,15 +92,14 @@ def test_gaps_are_those_that_the_cost_learned_from(tmp_path, mode):
     played = collect(np.random.default_rng(0), world, UniformPolicy(world), 5)
     save_demos(Demos(played, world.spec, "random"), tmp_path / "d.npz")
     change = {"env": "Hopper-v5", "demos": str(tmp_path / "d.npz"), "horizon": 40, "mode": mode}
-    linear = LinearConfig(features="identity", cost_rate=1.0)
-    config = replace(TINY, **change, algorithm="emma", eta="dirac:0", linear=linear)
-    small = replace(config.girl, transitions=50, solver_updates=1)
-    result = etairl.train(replace(config, girl=small), tmp_path / "run")
+    change |= {"eta": "dirac:0", "cost_rate": 1.0, "transitions": 50, "solver_updates": 1}
+    result = etairl.train(configure(EMMA, **change), tmp_path / "run")
     task = make_task("Hopper-v5", 6, horizon=40, mode=mode, seed=1)
     played = collect(np.random.default_rng(1), task, UniformPolicy(task), 6)
-    sides = (Expert.of(played, ActionScaling(task.spec)), result._setting.expert)
-    own, expert = (Points(*(x[None] for x in side.points())) for side in sides)
-    cost = result._setting.game.cost
+    actions = ActionScaling(task.spec).to_solver(played.actions)
+    sides = (ExpertBuffer.of(played, actions), result._prepared.expert)
+    own, expert = (Points(*(x[None] for x in as_points(s.transitions()))) for s in sides)
+    cost = result._prepared.game.cost
     state, info = cost.updates(jax.random.key(0), result._cost, own, expert)
     gaps = result.gaps(without_absorbing(played) if mode == "absorbing" else played)
     found = {g.name: g.gap for g in gaps}
@@ -137,21 +133,16 @@ def test_a_fresh_policy_on_a_frozen_cost(runs, tmp_path, name, capsys):
 
 
 def test_what_bounded_divergence_does_not_bound_entropy(runs, tmp_path):
-    """Of a run with an anchor, which a fresh policy on its cost does not have."""
+    """Of a run near a clone, which a fresh policy on its cost does not have."""
     from etairl.cli.train import on_the_cost_of
 
-    etairl.Result(runs / "emma").save(tmp_path / "near")
-    file = tmp_path / "near" / "config.json"
-    found = json.loads(file.read_text())
-    found |= {"omega": "kl", "anchor": True, "warm_start": True}
-    found["sac"] |= {"temperature": 0.3, "target_entropy": -2.0}
-    found["girl"] |= {"critic_cycles": 5}
-    file.write_text(json.dumps(found))
-    fresh = on_the_cost_of(tmp_path / "near")
-    assert (fresh.omega, fresh.anchor, fresh.warm_start) == ("entropy", False, False)
-    assert (fresh.sac.temperature, fresh.sac.target_entropy) == (None, None)
-    assert fresh.girl.critic_cycles == 0
-    assert fresh.sac.hidden == TINY.sac.hidden
+    change = {"omega": "kl", "warm_start": True, "temperature": 0.3, "target_entropy": -2.0}
+    near = configure(EMMA, critic_cycles=5, **change)
+    fresh = configure(near, **on_the_cost_of(runs / "emma", near))
+    assert (fresh.omega, fresh.solver.play.warm_start) == ("entropy", False)
+    assert (fresh.solver.sac.temperature, fresh.solver.sac.target_entropy) == (None, None)
+    assert fresh.solver.play.critic_cycles == 0
+    assert fresh.solver.sac.hidden == TINY.solver.sac.hidden
 
 
 def test_a_run_names_the_feature_that_broke(tmp_path, monkeypatch):
@@ -163,10 +154,9 @@ def test_a_run_names_the_feature_that_broke(tmp_path, monkeypatch):
         "    return jnp.where(jnp.isin(x, SEEN), x, jnp.nan)\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    linear = LinearConfig(features="brittle:known")
-    config = replace(TINY, algorithm="emma", linear=linear, sac=SACConfig(hidden=(4,)))
+    config = configure(EMMA, features="brittle:known")
     with pytest.raises(InputError, match=r"feature known0 is nan at a pair of the learner") as told:
-        follow(config, RunDirectory(tmp_path / "run"), 0.0, 1)
+        follow(config, tmp_path / "run", checkpoint_seconds=0.0, threads=1)
     assert "(in cycle 1); there was no checkpoint yet" in str(told.value)
     assert "learning rates" not in str(told.value)
 
@@ -184,21 +174,21 @@ def test_a_feature_map_that_was_edited_is_noticed(tmp_path, monkeypatch):
 
     monkeypatch.syspath_prepend(tmp_path)
     write(1.0)
-    linear = LinearConfig(features="edited:own")
-    config = replace(TINY, algorithm="emma", linear=linear, sac=SACConfig(hidden=(4,)))
+    config = configure(EMMA, features="edited:own")
     etairl.train(config, tmp_path / "done")
-    directory = RunDirectory(tmp_path / "half")
-    directory.open(config)
-    reports = run(prepare(config), directory, 0.0)
-    next(reports)
-    reports.close()
+    with open_run(config, tmp_path / "half", checkpoint_seconds=0.0) as run:
+        reports = run.play()
+        next(reports)
+        reports.close()
     write(1.01)
     with pytest.raises(InputError, match=r"own0, .* not as in the run: another .*edited since"):
-        etairl.Result(tmp_path / "done")
-    with pytest.raises(InputError, match="Was the feature map edited since"):
-        next(run(prepare(config), directory))
+        etairl.Result(tmp_path / "done", trust=True)
+    with open_run(config, tmp_path / "half", resume=True) as run:
+        with pytest.raises(InputError, match="Was the feature map edited since"):
+            next(run.play())
     write(1.0)
-    assert etairl.Result(tmp_path / "done").gaps(prepare(config).demos.trajectories)
+    done = etairl.Result(tmp_path / "done", trust=True)
+    assert done.gaps(prepare(config).demos.trajectories)
 
 
 def test_frozen_costs_that_are_not_there(tmp_path, capsys, runs):
@@ -206,7 +196,7 @@ def test_frozen_costs_that_are_not_there(tmp_path, capsys, runs):
         assert main(["train", "-o", str(tmp_path / "x"), *map(str, arguments)]) == 2
         return capsys.readouterr().err
 
-    assert "is no finished run" in said("--cost", tmp_path / "nowhere")
+    assert "is not a run directory" in said("--cost", tmp_path / "nowhere")
     assert "leave --preset out" in said("--cost", runs / "emma", "--preset", "near-clone")
     told = said("--frozen-cost", tmp_path / "nowhere", "--env=Pendulum-v1", "--demos", TINY.demos)
     assert "has no learned cost" in told
@@ -223,7 +213,7 @@ def test_frozen_costs_that_are_not_there(tmp_path, capsys, runs):
         ("wiem", lambda w: 2 * w, "the weights sum to 2 .* must lie on the simplex"),
         ("emma", lambda w: np.full_like(w, 0.9), "norm of the weights is 1.8, .* ball of radius 1"),
         ("emma", lambda w: w * np.nan, "not all finite numbers"),
-        ("emma", lambda w: w[:-1], "missing or of another size"),
+        ("emma", lambda w: w[:-1], "missing or has another shape"),
     ],
 )
 def test_weights_outside_their_set(runs, tmp_path, name, change, message):
@@ -238,24 +228,9 @@ def test_weights_outside_their_set(runs, tmp_path, name, change, message):
 
 def test_the_radius_bounds_the_weights(tmp_path):
     """With the whole way to the best weights in each cycle, they lie on the sphere."""
-    linear = LinearConfig(features="identity", radius=0.1, cost_rate=1.0)
-    etairl.train(replace(TINY, algorithm="emma", eta=None, linear=linear), tmp_path / "r")
+    etairl.train(configure(EMMA, radius=0.1, cost_rate=1.0), tmp_path / "r")
     weights = load_file(tmp_path / "r" / "cost.safetensors")[".weights"]
     assert np.linalg.norm(weights) == pytest.approx(0.1, rel=1e-5)
-
-
-def test_runs_of_version_0_1_still_load(tmp_path):
-    etairl.train(TINY, tmp_path / "old")
-    file = tmp_path / "old" / "config.json"
-    config = json.loads(file.read_text())
-    del config["linear"]["radius"]
-    file.write_text(json.dumps(config))
-    assert read_config(tmp_path / "old") == TINY
-    for name in ("omega", "solver", "frozen_cost", "linear"):
-        del config[name]
-    file.write_text(json.dumps(config))
-    assert read_config(tmp_path / "old") == replace(TINY, linear=LinearConfig())
-    assert etairl.Result(tmp_path / "old").metrics["cycles"] == 3
 
 
 @pytest.mark.parametrize(
@@ -274,51 +249,38 @@ def test_an_algorithm_brings_its_weighting(arguments, algorithm, eta, monkeypatc
     from etairl.cli import train
 
     seen = []
-    monkeypatch.setattr(train, "follow", lambda config, *_: seen.append(config) or 0)
+    monkeypatch.setattr(train, "follow", lambda config, *_, **__: seen.append(config))
     assert main(["train", "-o", str(tmp_path / "x"), *arguments]) == 0
     assert (seen[0].algorithm, seen[0].eta) == (algorithm, eta)
 
 
-def test_an_anchor_can_be_let_go(monkeypatch, tmp_path):
+def test_the_divergence_can_be_let_go(monkeypatch, tmp_path):
     from etairl.cli import train
 
     seen = []
-    monkeypatch.setattr(train, "follow", lambda config, *_: seen.append(config) or 0)
-    assert main(["train", "-o", str(tmp_path / "x"), "--preset=near-clone", "--no-anchor"]) == 0
-    assert (seen[0].anchor, seen[0].omega) == (False, "entropy")
-    assert main(["train", "-o", str(tmp_path / "x"), "--omega", "kl"]) == 0
-    assert seen[1].anchor
+    monkeypatch.setattr(train, "follow", lambda config, *_, **__: seen.append(config))
+    words = ["train", "-o", str(tmp_path / "x")]
+    assert main([*words, "--preset=near-clone", "--omega", "entropy"]) == 0
+    assert seen[0].omega == "entropy"
+    assert main([*words, "--omega", "kl", "--warm-start", "--normalise", "false"]) == 0
+    assert (seen[1].omega, seen[1].solver.play.warm_start) == ("kl", True)
+
+
+HOPPER = {"env": "Hopper-v5", "demos": "Hopper-v5-25x500"}
 
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (
-            {"algorithm": "emma", "cost": DiscriminatorConfig(form="logit", gradient_penalty=10.0)},
-            "no effect on emma: --form, --gradient-penalty",
-        ),
-        (
-            {"algorithm": "megan", "linear": LinearConfig(features="fourier:8")},
-            "no effect on megan: --features",
-        ),
-        (
-            {"algorithm": "airl", "cost": DiscriminatorConfig(inputs="state")},
-            "no effect on airl: --inputs",
-        ),
-        (
-            {"algorithm": "emma", "linear": LinearConfig(both_signs=False)},
-            "no effect on emma: --both-signs",
-        ),
-        ({"algorithm": "wiem", "linear": LinearConfig(both_signs=False)}, None),
-        ({"algorithm": "wiem", "linear": LinearConfig(radius=0.1)}, "no effect on wiem: --radius"),
-        ({"algorithm": "emma", "linear": LinearConfig(radius=0.1)}, None),
-        ({"algorithm": "emma", "cost": DiscriminatorConfig(inputs="state")}, None),
-        ({"algorithm": "emma", "env": "Hopper-v5", "demos": "Hopper-v5-25x500"}, "that dying pays"),
-        ({"algorithm": "megan", "env": "Hopper-v5", "demos": "Hopper-v5-25x500"}, None),
-        (
-            {"algorithm": "emma", "env": "Hopper-v5", "demos": "Hopper-v5-25x500", "mode": "fixed"},
-            None,
-        ),
+        ({"algorithm": "emma", "both_signs": False}, "--both-signs has no effect on weights in"),
+        ({"algorithm": "wiem", "both_signs": False}, None),
+        ({"algorithm": "wiem", "radius": 0.1}, "--radius has no effect on weights in a simplex"),
+        ({"algorithm": "emma", "radius": 0.1}, None),
+        ({"algorithm": "emma", "inputs": "state"}, None),
+        ({"algorithm": "emma", **HOPPER}, "that dying pays"),
+        ({"algorithm": "airl", **HOPPER}, "that dying pays"),
+        ({"algorithm": "megan", **HOPPER}, None),
+        ({"algorithm": "emma", **HOPPER, "mode": "fixed"}, None),
         (
             {"solver": "sac-eta", "eta": "poisson:45", "gamma_irl": 0.99},
             "25% of eta poisson:45 lie beyond the horizon of 50 steps",
@@ -327,17 +289,28 @@ def test_an_anchor_can_be_let_go(monkeypatch, tmp_path):
     ],
 )
 def test_what_is_said_before_a_run(change, sentence):
-    plain = replace(TINY, cost=DiscriminatorConfig(), linear=LinearConfig(), eta=None)
-    said = [s for s in remarks(prepare(replace(plain, **change))) if "collinear" not in s]
+    prepared = prepare(configure(TINY, **change))
+    said = [s for s in prepared.warnings() if "collinear" not in s]
     assert len(said) == (sentence is not None), said
     assert sentence is None or sentence in said[0]
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "setting"),
+    [("emma", "form"), ("megan", "features"), ("airl", "inputs"), ("wiem", "gradient_penalty")],
+)
+def test_settings_of_other_families_are_refused(algorithm, setting):
+    other = configure(TINY, algorithm="megan" if algorithm != "megan" else "emma")
+    value = flatten(other)[setting]
+    with pytest.raises(InputError, match=f"{setting} is not a setting of {algorithm} with"):
+        configure(TINY, algorithm=algorithm, **{setting: value})
+
+
 def test_a_program_is_told_what_a_terminal_says(tmp_path):
     said = []
-    config = replace(TINY, algorithm="wiem", eta=None, girl=replace(TINY.girl, transitions=250))
+    config = configure(EMMA, algorithm="wiem", transitions=250, radius=0.5)
     etairl.train(config, tmp_path / "run", say=said.append)
-    assert said == ["no effect on wiem: --hidden-d"]
+    assert said == ["--radius has no effect on weights in a simplex"]
 
 
 def test_the_table_of_wiem_leaves_out_what_was_never_the_worst(capsys):
@@ -345,7 +318,7 @@ def test_the_table_of_wiem_leaves_out_what_was_never_the_worst(capsys):
     weights, distance = (0.7, 0.1, 0.1, 0.1), Distance(0.0, 0.0, 0.0, None)
     for found, shown in ((weights, 1), ((0.7, -0.4, 0.2, 0.1), 4)):
         gaps = [FeatureGap(f"f{i}", w, 0.5, 0.1) for i, w in enumerate(found)]
-        print_features([Verdict("learner", 4, 0, 0, 9, None, *[distance] * 4, gaps)])
+        print_features([Behaviour("learner", 4, 0, 0, 9, None, *[distance] * 4, gaps)])
         said = capsys.readouterr().out
         assert f"{shown} of 4 features" in said
         assert ("f3" in said) == (shown == 4)

@@ -9,10 +9,13 @@ import pytest
 import etairl
 from etairl.algorithms.girl import GirlConfig
 from etairl.cli.app import main
-from etairl.costs.discriminator import DiscriminatorConfig
-from etairl.solvers.sac import SACConfig
+from etairl.costs.adversarial import DiscriminatorConfig
+from etairl.costs.discriminator import GanConfig
+from etairl.solvers.players import SACSettings
+from etairl.solvers.sac_config import OffPolicy, SACConfig
 from etairl.tasks.navigation import NAME, World
 from etairl.tasks.navigation_env import NavigationEnv
+from etairl.training.flat import configure
 from etairl.training.heat_maps import TARGETS, check_mapped, cost_maps
 from etairl.training.settings import TrainConfig
 from etairl.types import InputError
@@ -26,14 +29,12 @@ TINY = TrainConfig(
     girl=GirlConfig(
         transitions=400,
         episodes=4,
-        solver_updates=2,
-        solver_batch=16,
         cost_updates=20,
         cost_batch=64,
         remaining_cycles=2,
     ),
-    cost=DiscriminatorConfig(hidden_d=(16,), lr_d=1e-2),
-    sac=SACConfig(hidden=(16, 16)),
+    cost=GanConfig(network=DiscriminatorConfig(hidden_d=(16,), lr_d=1e-2)),
+    solver=SACSettings(OffPolicy(solver_updates=2, solver_batch=16), SACConfig(hidden=(16, 16))),
 )
 
 
@@ -73,7 +74,7 @@ def test_values_are_those_of_the_cost_in_the_environment(result):
     "inputs", ["state", pytest.param("state_next_state", marks=pytest.mark.slow)]
 )
 def test_other_inputs(tmp_path, inputs):
-    config = replace(TINY, algorithm="gail", eta=None, cost=replace(TINY.cost, inputs=inputs))
+    config = configure(TINY, algorithm="gail", inputs=inputs)
     other = etairl.train(config, tmp_path / "run")
     maps = cost_maps(other, cells=10)
     seen = in_the_environment((9.0, 1.0), (0.0, 0.0))

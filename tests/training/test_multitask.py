@@ -11,13 +11,13 @@ import etairl
 from etairl.algorithms.girl import girl
 from etairl.cli.app import main
 from etairl.demos import Demos, load_demos, save_demos
-from etairl.evaluation.matching import normalised_cost
-from etairl.runs import RunDirectory, read_metrics
+from etairl.evaluation.matching import score
+from etairl.runs import read_metrics
 from etairl.tasks import planned_expert
 from etairl.tasks.navigation import NAME
-from etairl.training.loop import begin, run
-from etairl.training.multitask import EXPERT, Scale, demonstrated_tasks, play_tasks
+from etairl.training.multitask import EXPERT, ReturnScale, demonstrated_tasks, play_tasks
 from etairl.training.preparation import prepare
+from etairl.training.session import open_run
 from etairl.types import InputError
 
 DEMOS = "etairl-Navigation-v0-300x50"
@@ -37,7 +37,7 @@ def result(tmp_path_factory) -> etairl.Result:
 
 def test_the_learner_plays_the_tasks_of_the_demonstrations_of_its_cycle():
     setting = prepare(MANY)
-    state, _, buffer = begin(setting)
+    state, buffer = setting.begin(), setting.make_buffer()
     tasks = setting.demos.trajectories.tasks
     cycles = list(girl(setting.game, setting.task, setting.expert, buffer, state))
     assert len(cycles) == 6
@@ -53,20 +53,18 @@ def test_the_learner_plays_the_tasks_of_the_demonstrations_of_its_cycle():
 
 
 def test_metrics_count_solved_tasks(result):
-    rows, scale = read_metrics(result.path), Scale.of(prepare(MANY))
+    rows, scale = read_metrics(result.path), ReturnScale.of(prepare(MANY))
     assert scale is not None
     expert = load_demos(DEMOS).trajectories.take(np.arange(30)).returns.mean()
     assert scale.expert == pytest.approx(expert)
     assert scale.random < scale.expert
     for row in rows:
         assert row["success"] in np.arange(7) / 6
-        assert row["normalised_cost"] == pytest.approx(
-            normalised_cost(row["return"], scale.expert, scale.random)
-        )
+        assert row["score"] == pytest.approx(score(row["return"], scale.expert, scale.random))
     remaining = result.metrics["remaining"]
     assert remaining["success"] == pytest.approx(np.mean([row["success"] for row in rows[-4:]]))
-    assert remaining["normalised_cost"] == pytest.approx(
-        np.mean([row["normalised_cost"] for row in rows[-4:]]), rel=1e-5
+    assert remaining["score"] == pytest.approx(
+        np.mean([row["score"] for row in rows[-4:]]), rel=1e-5
     )
 
 
@@ -76,10 +74,10 @@ def test_both_settings_are_judged(result):
     expert, chance = verdicts[EXPERT], verdicts["random"]
     assert expert.success == 1.0
     assert expert.generalisation.success == 1.0
-    assert expert.generalisation.normalised_cost == 0.0
+    assert expert.generalisation.score == 1.0
     assert chance.success < 0.3
-    assert chance.generalisation.normalised_cost == 1.0
-    assert chance.normalised_cost == 1.0
+    assert chance.generalisation.score == 0.0
+    assert chance.score == 0.0
     assert verdicts["learner"].generalisation.horizon == 100
     assert verdicts["expert, held out"].success == 1.0
     assert verdicts["expert, held out"].generalisation is None
@@ -110,15 +108,13 @@ def test_evaluate_from_the_command_line(result, capsys):
 
 
 def test_a_run_that_was_stopped_ends_with_the_same_bytes(result, tmp_path):
-    directory = RunDirectory(tmp_path / "stopped")
-    directory.open(MANY)
-    reports = run(prepare(MANY), directory, checkpoint_seconds=1000.0)
-    for _ in range(3):
-        next(reports)
-    reports.close()  # as Ctrl-C does
-    again = RunDirectory(tmp_path / "stopped")
-    again.open(MANY)
-    assert len(list(run(prepare(MANY), again, checkpoint_seconds=1000.0))) == 3
+    with open_run(MANY, tmp_path / "stopped", checkpoint_seconds=1000.0) as run:
+        reports = run.play()
+        for _ in range(3):
+            next(reports)
+        reports.close()  # as Ctrl-C does
+    with open_run(MANY, tmp_path / "stopped", resume=True) as run:
+        assert len(list(run.play())) == 3
     for name in ("policy.safetensors", "cost.safetensors", "metrics.jsonl", "result.json"):
         assert (tmp_path / "stopped" / name).read_bytes() == (result.path / name).read_bytes()
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,14 +13,16 @@ import etairl
 from etairl.algorithms.girl import GirlConfig
 from etairl.cli.app import main
 from etairl.cli.console import Meter
-from etairl.costs.discriminator import DiscriminatorConfig
+from etairl.costs.adversarial import DiscriminatorConfig
+from etairl.costs.discriminator import GanConfig
 from etairl.demos import Demos, save_demos
 from etairl.demos.sources import located
 from etairl.locks import LOCK, held
 from etairl.runs import RunDirectory, read_metrics
-from etairl.solvers.sac import SACConfig
-from etairl.training.loop import run
-from etairl.training.preparation import prepare
+from etairl.solvers.players import SACSettings
+from etairl.solvers.sac_config import OffPolicy, SACConfig
+from etairl.training.flat import configure
+from etairl.training.session import open_run
 from etairl.training.settings import TrainConfig
 from etairl.types import InputError
 
@@ -31,26 +34,24 @@ TINY = TrainConfig(
     girl=GirlConfig(
         transitions=960,
         episodes=2,
-        solver_updates=2,
-        solver_batch=8,
         cost_updates=2,
         cost_batch=8,
         remaining_cycles=4,
     ),
-    cost=DiscriminatorConfig(hidden_d=(8,)),
-    sac=SACConfig(hidden=(8,)),
+    cost=GanConfig(network=DiscriminatorConfig(hidden_d=(8,))),
+    solver=SACSettings(OffPolicy(solver_updates=2, solver_batch=8), SACConfig(hidden=(8,))),
 )
 
 
 def stopped(config: TrainConfig, path: Path, cycles: int) -> RunDirectory:
     """A run that was stopped after so many cycles, as by Ctrl-C."""
-    directory = RunDirectory(path)
-    directory.open(config)
-    reports = run(prepare(config), directory, checkpoint_seconds=1000.0)
-    for _ in range(cycles):
-        next(reports)
-    reports.close()
-    return directory
+    with (
+        open_run(config, path, checkpoint_seconds=1000.0) as run,
+        closing(run.play()) as reports,
+    ):
+        for _ in range(cycles):
+            next(reports)
+    return RunDirectory(path)
 
 
 def test_stopped_in_the_cycle_where_patience_ran_out(tmp_path):
@@ -66,8 +67,8 @@ def test_stopped_in_the_cycle_where_patience_ran_out(tmp_path):
 
 @pytest.mark.parametrize(("cycles", "said"), [(6, 1), (12, 0)])
 def test_a_warning_counts_the_cycles_before_the_stop_and_comes_once(tmp_path, capsys, cycles, said):
-    """A temperature of 1e-5 is a trouble after ten cycles; the run has 24."""
-    cold = replace(TINY, sac=SACConfig(hidden=(8,), temperature=1e-5))
+    """A temperature of 1e-5 gets a warning after ten cycles; the run has 24."""
+    cold = configure(TINY, temperature=1e-5)
     stopped(cold, tmp_path / "run", cycles)
     assert main(["resume", str(tmp_path / "run")]) == 0
     words = capsys.readouterr().err

@@ -47,7 +47,7 @@ def load_expert(source: str | Path, trust: bool = False) -> Policy:
         learned = [name.removesuffix("-policy.safetensors") for name in weighed]
         known = ", ".join(sorted([*learned, *planned_names()]))
         raise InputError(
-            f"no expert {source}: name an environment with a bundled expert ({known}), or the folder "
+            f"no expert {source}: name an environment with a bundled one ({known}), or the folder "
             "of a finished run of `etairl expert`"
         )
     solver = SAC(config.sac, spec)

@@ -114,8 +114,8 @@ def _implied(
     for key in ("eta", "idle"):
         if settings.get(key) is not None:
             settings[key] = str(parse_eta(settings[key]))
-    if "demos" in settings:
-        settings["demos"] = located(settings["demos"])
+    # A run may be asked about from another folder.
+    settings["demos"] = located(settings.get("demos", start.demos))
     if settings.get("idle") is not None:
         settings.setdefault("eta", settings["idle"])
     elif name != start.algorithm and not (algorithm.any_eta and start.eta != start.choices.eta):

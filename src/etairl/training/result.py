@@ -24,6 +24,7 @@ from etairl.tasks import planned_expert, with_absorbing
 from etairl.tasks.product import ProductTask
 from etairl.training.behaviour import Behaviour, judge
 from etairl.training.config_files import read_config
+from etairl.training.flat import configure
 from etairl.training.multitask import EXPERT, Outcome, generalise, success_rate
 from etairl.training.playing import cloned_policy, held_out_demos, play_again, playing_seed
 from etairl.training.preparation import prepare
@@ -214,7 +215,7 @@ def train(
         The policy, the cost, and how well they match.
     """
     path = Path(tempfile.mkdtemp(prefix="etairl-")) / "run" if output is None else Path(output)
-    with open_run(config, path) as run, closing(run.play()) as reports:
+    with open_run(configure(config), path) as run, closing(run.play()) as reports:
         for sentence in run.prepared.warnings() if say is not None else ():
             say(sentence)
         for report in reports:

@@ -1,4 +1,4 @@
-"""A run with a generator of futures: who invents what, what is refused, how it goes on."""
+"""A run with a generator of futures: who generates what, what is refused, how it goes on."""
 
 import json
 import signal
@@ -13,42 +13,44 @@ import pytest
 from tiny import TINY
 
 from etairl.algorithms import girl as template
-from etairl.algorithms.girl import Invented
+from etairl.algorithms.girl import Generated
 from etairl.cli.app import main
-from etairl.costs.discriminator import DiscriminatorConfig
 from etairl.demos import Selection, load_demos, save_demos
 from etairl.eta import Geometric
 from etairl.evaluation.futures import Futures
-from etairl.idle import Generator, IdleConfig, IdleState, Units, idle
-from etairl.measures import FutureSampler
-from etairl.runs import RunDirectory
-from etairl.tasks import task_space
-from etairl.tasks.navigation import NAME
-from etairl.tasks.product import Goals
-from etairl.training import augmentation
-from etairl.training.augmentation import (
-    Trained,
-    augmented,
+from etairl.idle import (
+    Generator,
+    IdleConfig,
+    IdleState,
+    Units,
     check_quality,
     follow_paths,
+    idle,
     judge_generator,
     load_generator,
-    mending,
+    nearest_possible,
+    quality,
     save_generator,
     split,
     train_generator,
 )
-from etairl.training.loop import run
-from etairl.training.preparation import prepare
+from etairl.measures import FutureSampler
+from etairl.tasks import task_space
+from etairl.tasks.navigation import NAME
+from etairl.tasks.product import Goals
+from etairl.training import preparation
+from etairl.training.flat import configure
+from etairl.training.preparation import prepare, with_generator
+from etairl.training.session import open_run
 from etairl.types import InputError
 
 DEMOS = "etairl-Navigation-v0-300x50"
-INVENTING = replace(
+GENERATING = replace(
     TINY,
     env=NAME,
     demos=DEMOS,
     demonstrations=30,
-    eta=None,
+    eta="geometric:0.7",
     idle="geometric:0.7",
     idle_gate=0.0,
     girl=replace(TINY.girl, transitions=1200, episodes=6),
@@ -58,7 +60,7 @@ FILES = ("policy.safetensors", "cost.safetensors", "metrics.jsonl", "idle.safete
 
 
 def always(value: float, obs: int, act: int) -> Generator:
-    """Invents one and the same pair."""
+    """Generates one and the same pair."""
     units = Units.blank(obs, act)._replace(
         state_scale=jnp.ones(obs), lowest=jnp.full(act, value), highest=jnp.full(act, value)
     )
@@ -67,11 +69,11 @@ def always(value: float, obs: int, act: int) -> Generator:
 
 
 @pytest.mark.parametrize(("share", "cycle", "made"), [(0.25, 0, 0), (0.25, 1, 4), (1.0, 3, 16)])
-def test_a_share_of_the_experts_pairs_is_invented_after_the_warm_up(share, cycle, made):
-    setting = prepare(INVENTING)
+def test_a_share_of_the_experts_pairs_is_generated_after_the_warm_up(share, cycle, made):
+    setting = prepare(GENERATING)
     spec = setting.task.spec
-    invented = Invented(always(0.123, spec.obs_dim, spec.act_dim), share, warmup=1)
-    game = replace(setting.game, invented=invented)
+    generated = Generated(always(0.123, spec.obs_dim, spec.act_dim), share, warmup=1)
+    game = replace(setting.game, generated=generated)
     rng = np.random.default_rng(0)
     points = template._draw_expert(game, rng, setting.expert, cycle)
     assert points.obs.shape == (3, 16, spec.obs_dim)
@@ -80,36 +82,31 @@ def test_a_share_of_the_experts_pairs_is_invented_after_the_warm_up(share, cycle
     if made == 0:
         plain = template._draw_expert(setting.game, np.random.default_rng(0), setting.expert, cycle)
         assert all(map(np.array_equal, points, plain))
-    # Units of this generator move nothing: invented states are states of the expert.
+    # Units of this generator move nothing: generated states are states of the expert.
     states = np.asarray(points.obs)[marked]
     known = {row.tobytes() for row in setting.expert.buffer.observations}
     assert all(row.tobytes() in known for row in states)
 
 
 def test_settings_reach_the_game(tmp_path):
-    config = replace(INVENTING, idle_share=0.125, idle_warmup=3)
-    invented = augmented(prepare(config), tmp_path).game.invented
-    assert invented is not None
-    assert (invented.share, invented.warmup) == (0.125, 3)
-    assert invented.generator.sampler == config.future
-    assert invented.generator.mend is not None
+    config = replace(GENERATING, idle_share=0.125, idle_warmup=3)
+    generated = with_generator(prepare(config), tmp_path).game.generated
+    assert generated is not None
+    assert (generated.share, generated.warmup) == (0.125, 3)
+    assert generated.generator.sampler == config.future
+    assert generated.generator.mend is not None
 
 
-def test_a_run_that_was_stopped_goes_on_with_its_generator(tmp_path, monkeypatch):
-    for name in ("unbroken", "stopped"):
-        directory = RunDirectory(tmp_path / name)
-        setting = augmented(prepare(INVENTING), directory.path)
-        directory.open(INVENTING)
-        reports = run(setting, directory, checkpoint_seconds=0.0)
-        if name == "unbroken":
-            list(reports)
-            continue
+def test_a_run_that_was_stopped_is_resumed_with_its_generator(tmp_path, monkeypatch):
+    with open_run(GENERATING, tmp_path / "unbroken") as run:
+        list(run.play())
+    with open_run(GENERATING, tmp_path / "stopped", checkpoint_seconds=0.0) as run:
+        reports = run.play()
         next(reports), next(reports)
         reports.close()
-        with monkeypatch.context() as patch:
-            patch.setattr(augmentation, "train_generator", None)  # it is read, not made again
-            again = augmented(prepare(INVENTING), directory.path)
-        list(run(again, directory))
+    monkeypatch.setattr(preparation, "train_generator", None)  # it is read, not made again
+    with open_run(GENERATING, tmp_path / "stopped", resume=True) as run:
+        list(run.play())
     for file in FILES:
         ours, theirs = ((tmp_path / name / file).read_bytes() for name in ("unbroken", "stopped"))
         assert ours == theirs, file
@@ -123,11 +120,10 @@ def test_a_run_that_was_stopped_goes_on_with_its_generator(tmp_path, monkeypatch
 
 
 def test_a_generator_comes_back_from_disk(tmp_path):
-    setting = augmented(prepare(INVENTING), tmp_path)
-    assert setting.game.invented is not None
-    assert setting.futures is not None
-    kept = Trained(setting.game.invented.generator, setting.futures)
-    save_generator(tmp_path, kept, INVENTING.generator)
+    setting = with_generator(prepare(GENERATING), tmp_path)
+    kept = setting.generator
+    assert kept is not None
+    save_generator(tmp_path, kept, GENERATING.generator)
     found = load_generator(tmp_path, kept.generator.mend)
     assert found.quality == kept.quality
     states = setting.demos.trajectories.observations[:9]
@@ -135,8 +131,8 @@ def test_a_generator_comes_back_from_disk(tmp_path):
         g.futures(np.random.default_rng(0), states)[0] for g in (kept.generator, found.generator)
     ]
     assert np.array_equal(*made)
-    with pytest.raises(InputError, match="exists and is no run"):
-        augmented(prepare(INVENTING), tmp_path)
+    with pytest.raises(InputError, match="exists and is not a run"):
+        with_generator(prepare(GENERATING), tmp_path)
     (tmp_path / "idle.json").write_text("{}")
     with pytest.raises(InputError, match=r"idle\.json: cannot be read"):
         load_generator(tmp_path)
@@ -148,7 +144,7 @@ def test_a_generator_comes_back_from_disk(tmp_path):
         ({"eta": "uniform"}, "see different times"),
         ({"idle": "geometric:2"}, "geometric"),
         ({"algorithm": "airl"}, "looks at next states"),
-        ({"cost": DiscriminatorConfig(inputs="state_next_state")}, "looks at next states"),
+        ({"inputs": "state_next_state"}, "looks at next states"),
         ({"mode": "absorbing"}, "absorbing states"),
         ({"idle_share": 1.5}, "idle_share must lie in"),
         ({"idle_warmup": -1}, "idle_warmup must be >= 0"),
@@ -157,15 +153,15 @@ def test_a_generator_comes_back_from_disk(tmp_path):
 )
 def test_what_does_not_go_together_is_refused(change, words):
     with pytest.raises(InputError, match=words):
-        replace(INVENTING, **({"eta": None} | change))
+        configure(GENERATING, **change)
 
 
 def test_the_weighting_follows_the_generator():
-    assert replace(INVENTING, eta=None).eta == "geometric:0.7"
+    assert configure("paper/navigation", idle="geometric:0.7").eta == "geometric:0.7"
 
 
 def test_discrete_actions_are_refused():
-    other = replace(INVENTING, env="CartPole-v1", demos="none.npz")
+    other = replace(GENERATING, env="CartPole-v1", demos="none.npz")
     with pytest.raises(InputError, match="continuous actions"):
         prepare(other)
 
@@ -210,7 +206,7 @@ class Lookup(Generator):
 
 @pytest.mark.parametrize("source", [DEMOS, "FetchReach-v4-200x100"])
 def test_what_is_true_passes_and_what_is_a_little_wrong_does_not(source):
-    """On the demonstrations in the box, where a future is close to its state."""
+    """On the bundled demonstrations, where a future is close to its state."""
     _, held_out = split(load_demos(source).trajectories, 0)
     rng, spread = np.random.default_rng(0), held_out.observations.std(axis=0)
     right = judge_generator(Lookup(held_out), held_out, 0)
@@ -244,9 +240,9 @@ def test_it_learns_from_some_episodes_and_is_judged_on_the_others(monkeypatch):
         seen["held_out"] = held_out
         return judge_generator(made, held_out, seed)
 
-    monkeypatch.setattr(augmentation, "idle", learns)
-    monkeypatch.setattr(augmentation, "judge_generator", judges)
-    train_generator(INVENTING.generator, NEAR, t, 0)
+    monkeypatch.setattr(quality, "idle", learns)
+    monkeypatch.setattr(quality, "judge_generator", judges)
+    train_generator(GENERATING.generator, NEAR, t, 0)
     shown, held_out = split(t, 0)
     assert np.array_equal(seen["shown"].observations, shown.observations)
     assert np.array_equal(seen["held_out"].observations, held_out.observations)
@@ -256,7 +252,7 @@ def test_it_learns_from_some_episodes_and_is_judged_on_the_others(monkeypatch):
 @pytest.mark.parametrize("source", [DEMOS, "FetchReach-v4-200x100"])
 def test_the_defaults_are_within_two_floors(source):
     t = load_demos(source).trajectories
-    mend = mending(load_demos(source).spec)
+    mend = nearest_possible(load_demos(source).spec)
     found = train_generator(IdleConfig(), NEAR, t, 0, mend=mend)
     assert found.quality.ratio <= 2.0
 
