@@ -3,7 +3,6 @@
 import importlib
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import jax
@@ -18,7 +17,7 @@ from etairl.cli.evaluate import print_features
 from etairl.cli.running import follow
 from etairl.evaluation.explanation import FeatureGap
 from etairl.evaluation.matching import Distance
-from etairl.runs import RunDirectory, read_metrics
+from etairl.runs import read_metrics
 from etairl.training.behaviour import Behaviour
 from etairl.training.config_files import read_config
 from etairl.training.flat import configure, flatten
