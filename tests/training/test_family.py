@@ -182,9 +182,11 @@ def test_a_feature_map_that_was_edited_is_noticed(tmp_path, monkeypatch):
     write(1.01)
     with pytest.raises(InputError, match=r"own0, .* not as in the run: another .*edited since"):
         etairl.Result(tmp_path / "done", trust=True)
-    with open_run(config, tmp_path / "half", resume=True) as run:
-        with pytest.raises(InputError, match="Was the feature map edited since"):
-            next(run.play())
+    with (
+        pytest.raises(InputError, match="Was the feature map edited since"),
+        open_run(config, tmp_path / "half", resume=True) as run,
+    ):
+        next(run.play())
     write(1.0)
     done = etairl.Result(tmp_path / "done", trust=True)
     assert done.gaps(prepare(config).demos.trajectories)

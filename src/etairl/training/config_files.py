@@ -1,6 +1,6 @@
 """Settings of runs as files keep them; a file that names code is read only with the user's word."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,25 +46,24 @@ def config_from(
     """Settings from the JSON object that a file holds, also of version 0.1."""
     if isinstance(data, dict) and "sac" in data:
         data = _from_0_1(data, file)
-    where = f"{file}: it"
-    kinds = {"solver": SOLVERS, "cost": cost_kinds()}
-    players = {}
-    for name, known in kinds.items():
-        part = data.get(name) if isinstance(data, dict) else None
-        kind = part.get("kind") if isinstance(part, dict) else None
-        if not isinstance(kind, str) or kind not in known:
-            raise InputError(f"{where} has no settings of a {name} that this version knows")
-        players[name] = decode(known[kind], part, f"{file}: {name}")
     try:
-        config = decode(TrainConfig, data, where, players)
+        kinds = {"solver": SOLVERS, "cost": cost_kinds()}
+        players = {name: _player(data, name, known) for name, known in kinds.items()}
+        config = decode(TrainConfig, data, "the file", players)
     except InputError as error:
         raise InputError(
-            f"{error}; is it of another version? See versions.json beside it"
-            if str(error).startswith(str(file))
-            else f"{file}: {error}"
+            f"{file}: {error}; is it damaged, or of another version (see versions.json)?"
         ) from None
     check_trust(config, file, trust, named)
     return config
+
+
+def _player(data: Any, name: str, known: Mapping[str, Callable[..., Any]]) -> Any:
+    part = data.get(name) if isinstance(data, dict) else None
+    kind = part.get("kind") if isinstance(part, dict) else None
+    if not isinstance(kind, str) or kind not in known:
+        raise InputError(f"it has no settings of a {name} that this version knows")
+    return decode(known[kind], part, name)
 
 
 def code_in(config: TrainConfig) -> list[str]:
@@ -86,7 +85,7 @@ def check_trust(config: TrainConfig, file: Path, trust: bool, named: Collection[
 
 def expert_config(data: Any, file: Path, trust: bool = True) -> ExpertConfig:
     """Settings of an expert as its run directory and its card keep them."""
-    config = decode(ExpertConfig, data, f"{file}: it")
+    config = decode(ExpertConfig, data, str(file))
     if not trust and ":" in config.env:
         raise InputError(
             f"{file} names code of its own ({config.env}), which would be imported; if you trust "

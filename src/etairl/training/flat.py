@@ -45,9 +45,9 @@ def flatten(settings: Any) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for f in fields(settings):
         value = getattr(settings, f.name)
+        flat |= flatten(value) if is_dataclass(value) else {f.name: value}
         if isinstance(value, SolverConfig):
             flat["solver"] = value.kind
-        flat |= flatten(value) if is_dataclass(value) else {f.name: value}
     return flat
 
 
