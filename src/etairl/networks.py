@@ -124,8 +124,8 @@ class Normaliser(NamedTuple):
         spread = old * np.asarray(self.variance, np.float64) + new * x.var(axis=0, dtype=np.float64)
         variance = (spread + shift**2 * old * new / total) / total
         # Host arrays: this is called at every step of a simulator, the device wants them once.
-        found = (total, mean + shift * new / total, variance)
-        return Normaliser(*(np.asarray(part, np.float32) for part in found))
+        parts = (total, mean + shift * new / total, variance)
+        return Normaliser(*(np.asarray(part, np.float32) for part in parts))
 
     def __call__(self, x: Float[Array, "batch dims"]) -> Float[Array, "batch dims"]:
         """On the device."""

@@ -34,7 +34,7 @@ class ExpertConfig:
     horizon: int | None = None
     """steps of an episode; the environment's own limit if left out"""
     seed: int = 0
-    """of everything random"""
+    """random seed"""
     envs: int = 16
     """copies of the environment"""
     cycle: int = 32
@@ -69,7 +69,7 @@ class ExpertConfig:
             raise InputError(f"updates_per_step must be > 0, got {self.updates_per_step}")
 
 
-class Best(NamedTuple):
+class BestExpert(NamedTuple):
     """The policy with the highest judged return so far."""
 
     actor: MLP
@@ -78,8 +78,8 @@ class Best(NamedTuple):
     """mean return of its judgement; -inf before the first"""
 
 
-class World(NamedTuple):
-    """Where the simulators are, in plain numbers: enough to go on in the middle of episodes."""
+class Simulators(NamedTuple):
+    """Where the simulators are, in plain numbers: enough to resume in the middle of episodes."""
 
     added: int
     """rows of the replay, whose latest actions lead from the last resets to here"""
@@ -88,25 +88,25 @@ class World(NamedTuple):
     judge_resets: list[int]
     """of each copy that judges"""
     running: list[float]
-    """returns so far of the episodes that go on"""
+    """returns so far of the running episodes"""
 
 
-class Progress(NamedTuple):
+class ExpertProgress(NamedTuple):
     """Everything that changes; what a checkpoint holds."""
 
     solver: SACState
     replay: Replay
-    """goes on changing; `world.added` says what of it belongs here"""
-    best: Best
+    """keeps changing; `world.added` says what of it belongs here"""
+    best: BestExpert
     steps: int
     cycles: int
-    world: World
+    world: Simulators
 
 
-class Cycle(NamedTuple):
+class ExpertCycle(NamedTuple):
     """One round of steps and updates."""
 
-    progress: Progress
+    progress: ExpertProgress
     returns: list[float]
     """of the episodes that ended in this cycle"""
     info: SACInfo | None
@@ -127,20 +127,20 @@ def make_solver(config: ExpertConfig, task: Task) -> SAC:
     return SAC(config.sac, task.spec)
 
 
-def begin(config: ExpertConfig, task: Task, solver: SAC) -> Progress:
+def begin(config: ExpertConfig, task: Task, solver: SAC) -> ExpertProgress:
     """Nothing learned, nothing seen."""
     replay = Replay(config.capacity, config.envs, task.spec.obs_dim, task.spec.act_dim)
     state = solver.init(jax.random.key(config.seed))
-    world = World(0, [0] * config.envs, [0] * config.judge_episodes, [0.0] * config.envs)
-    return Progress(state, replay, _keep(state, -np.inf), 0, 0, world)
+    world = Simulators(0, [0] * config.envs, [0] * config.judge_episodes, [0.0] * config.envs)
+    return ExpertProgress(state, replay, _keep(state, -np.inf), 0, 0, world)
 
 
 def train_expert(
-    config: ExpertConfig, task: RejoinableTask, solver: SAC, progress: Progress
-) -> Iterator[Cycle]:
-    """Go on from `progress` until `config.steps` transitions are made; yields once per cycle.
+    config: ExpertConfig, task: RejoinableTask, solver: SAC, progress: ExpertProgress
+) -> Iterator[ExpertCycle]:
+    """Continue from `progress` until `config.steps` transitions are made; yields once per cycle.
 
-    Every random number is keyed by seed and cycle, and a fresh `task` goes on where the one of
+    Every random number is keyed by seed and cycle, and a fresh `task` continues where the one of
     `progress` was: a run that was stopped ends with the bytes of an unbroken one. Return swings
     from cycle to cycle, so the policy is judged now and then in copies of the task with seeds of
     their own, and the best one kept.
@@ -186,13 +186,17 @@ def train_expert(
                 if judged is not None and judged > best.score:
                     best = _keep(state, judged)
         judge_resets = world.judge_resets if failure else stage.resets.tolist()
-        world = World(replay.added, task.resets.tolist(), judge_resets, running.tolist())
-        yield Cycle(Progress(state, replay, best, steps, cycles, world), returns, info, judged)
+        world = Simulators(replay.added, task.resets.tolist(), judge_resets, running.tolist())
+        yield ExpertCycle(
+            ExpertProgress(state, replay, best, steps, cycles, world), returns, info, judged
+        )
         if failure is not None:
             raise failure  # not before: what was learned in this cycle can be kept
 
 
-def _enter(task: RejoinableTask, replay: Replay, world: World) -> tuple[np.ndarray, np.ndarray]:
+def _enter(
+    task: RejoinableTask, replay: Replay, world: Simulators
+) -> tuple[np.ndarray, np.ndarray]:
     """First observations and returns so far: of new episodes, or in the middle of old ones."""
     resets, running = np.array(world.resets), np.array(world.running)
     history = replay.since_reset() if world.added else None
@@ -236,7 +240,7 @@ def _judge(policy: HeadPolicy, stage: Task) -> float:
     return float(played.returns.mean())
 
 
-def _keep(state: SACState, score: float) -> Best:
+def _keep(state: SACState, score: float) -> BestExpert:
     # Copies: the updates that follow give up the memory of this state.
     actor, normaliser = jax.tree.map(jnp.copy, (state.actor, state.normaliser))
-    return Best(actor, normaliser, jnp.asarray(score, jnp.float32))
+    return BestExpert(actor, normaliser, jnp.asarray(score, jnp.float32))

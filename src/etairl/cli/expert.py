@@ -11,10 +11,10 @@ import numpy as np
 import tyro
 
 from etairl.algorithms.expert import (
-    Cycle,
     ExpertConfig,
-    Progress,
-    World,
+    ExpertCycle,
+    ExpertProgress,
+    Simulators,
     begin,
     make_expert_task,
     make_solver,
@@ -127,8 +127,8 @@ def _train(
 
 
 def _follow(
-    config: Config, directory: RunDirectory, cycles: Iterator[Cycle], returns: list[float]
-) -> tuple[Progress, list[float]]:
+    config: Config, directory: RunDirectory, cycles: Iterator[ExpertCycle], returns: list[float]
+) -> tuple[ExpertProgress, list[float]]:
     """Train to the end, or to Ctrl-C; the last progress, and the latest returns."""
     train = config.train
     due = every_seconds(config.checkpoint_seconds, time.monotonic)
@@ -161,7 +161,7 @@ def _follow(
     return cycle.progress, returns
 
 
-def _save(directory: RunDirectory, progress: Progress, returns: list[float]) -> None:
+def _save(directory: RunDirectory, progress: ExpertProgress, returns: list[float]) -> None:
     """A checkpoint; the replay may have gone on since, and is taken back."""
     progress.replay.rewind(progress.world.added)
     since = save_replay(directory.checkpoints, progress.replay)
@@ -170,16 +170,16 @@ def _save(directory: RunDirectory, progress: Progress, returns: list[float]) -> 
     directory.checkpoints.save(progress.cycles, trees, values, since)
 
 
-def _load(directory: RunDirectory, fresh: Progress) -> tuple[Progress, list[float]]:
+def _load(directory: RunDirectory, fresh: ExpertProgress) -> tuple[ExpertProgress, list[float]]:
     """The latest checkpoint, with the latest returns."""
     trees, values = directory.checkpoints.load({"solver": fresh.solver, "best": fresh.best})
-    world = World(**values["world"])
+    world = Simulators(**values["world"])
     load_replay(directory.checkpoints, fresh.replay, world.added)
     progress = fresh._replace(**trees, steps=values["steps"], cycles=values["cycle"], world=world)
     return progress, values["returns"]
 
 
-def _metrics(cycle: Cycle, returns: list[float]) -> dict[str, int | float]:
+def _metrics(cycle: ExpertCycle, returns: list[float]) -> dict[str, int | float]:
     row: dict[str, int | float] = {"cycle": cycle.progress.cycles, "steps": cycle.progress.steps}
     if cycle.judged is not None:
         row["judged_return"] = cycle.judged

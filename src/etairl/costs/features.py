@@ -41,7 +41,7 @@ class Features:
         z = (x - column_mean) / column_scale
         arrays = self.map.draw(key, z)
         act = self.view.act_in_world(some.obs, some.act)
-        # Traced first, as a run will do: a map that was not written for it is found out now.
+        # Traced first, as a run will do: a map that was not written for it is noticed now.
         count = jax.eval_shape(self.map, arrays, z, some.obs, act).shape[-1]
         if count == 0:
             raise InputError("the feature map returns no features: an empty basis explains nothing")
@@ -50,18 +50,18 @@ class Features:
                 f"{count:,} features of {len(z):,} demonstrated pairs do not fit into memory; take "
                 "identity, fourier:N or rbf:N, or fewer demonstrations"
             )
-        found = np.asarray(self.map(arrays, z, some.obs, act), np.float64)
+        values = np.asarray(self.map(arrays, z, some.obs, act), np.float64)
         names = self.map.names(self.view.names, count, arrays)
-        if (wrong := _not_finite(names, found, "demonstrated pair")) is not None:
+        if (wrong := _not_finite(names, values, "demonstrated pair")) is not None:
             raise InputError(wrong)
-        mean, scale = standard_units(found)
+        mean, scale = standard_units(values)
         return FeatureState(column_mean, column_scale, arrays, mean, scale)
 
     def __call__(self, state: FeatureState, obs: Array, act: Array, next_obs: Array) -> Columns:
         """Features of each row, standardised."""
         z = (self.view(obs, act, next_obs) - state.column_mean) / state.column_scale
-        found = self.map(state.arrays, z, obs, self.view.act_in_world(obs, act))
-        return (found - state.mean) / state.scale
+        values = self.map(state.arrays, z, obs, self.view.act_in_world(obs, act))
+        return (values - state.mean) / state.scale
 
     def check_same(self, fresh: FeatureState, stored: FeatureState) -> None:
         """Refuse units that the map of today does not have on the same demonstrations."""
@@ -77,8 +77,8 @@ class Features:
 
     def check(self, state: FeatureState, played: Points) -> None:
         """Refuse features that are finite at the demonstrations but not where a learner goes."""
-        found = np.asarray(self(state, *played))
-        if (wrong := _not_finite(self.names(state), found, "pair of the learner")) is not None:
+        values = np.asarray(self(state, *played))
+        if (wrong := _not_finite(self.names(state), values, "pair of the learner")) is not None:
             raise DivergedError(wrong)
 
     def names(self, state: FeatureState) -> tuple[str, ...]:
@@ -87,8 +87,8 @@ class Features:
 
     def warnings(self, state: FeatureState, expert: Points) -> list[str]:
         """Sentences on features that say nothing, or nothing of their own, about the expert."""
-        found = np.asarray(self(state, *_spread(expert)), np.float64)
-        names, flat = self.names(state), constant(found)
+        values = np.asarray(self(state, *_spread(expert)), np.float64)
+        names, flat = self.names(state), constant(values)
         said = []
         if flat.any():
             said.append(
@@ -97,7 +97,7 @@ class Features:
             )
         if flat.all():
             return said
-        gram = found[:, ~flat].T @ found[:, ~flat]
+        gram = values[:, ~flat].T @ values[:, ~flat]
         # Cholesky with pivots stops where nothing is left of any other feature.
         (factorise,) = get_lapack_funcs(("pstrf",), (gram,))
         _, order, rank, _ = factorise(gram, tol=1e-10 * gram.diagonal().max())
@@ -118,19 +118,19 @@ def _spread(expert: Points) -> Points:
     return Points(*(x[rows] for x in expert))
 
 
-def _not_finite(names: tuple[str, ...], found: np.ndarray, where: str) -> str | None:
-    bad = ~np.isfinite(found)
+def _not_finite(names: tuple[str, ...], values: np.ndarray, where: str) -> str | None:
+    bad = ~np.isfinite(values)
     if not bad.any():
         return None
     row, column = (int(i) for i in np.argwhere(bad)[0])
     return (
-        f"feature {names[column]} is {found[row, column]} at a {where} "
-        f"({int(bad.any(axis=1).sum())} of {len(found)} pairs are not finite); mend the feature map"
+        f"feature {names[column]} is {values[row, column]} at a {where} "
+        f"({int(bad.any(axis=1).sum())} of {len(values)} pairs are not finite); mend the feature map"
     )
 
 
 def _list(names: tuple[str, ...], chosen: np.ndarray) -> str:
-    found = [name for name, is_so in zip(names, chosen, strict=True) if is_so]
-    more = f" and {len(found) - 3} more" if len(found) > 3 else ""
-    which = f"{', '.join(found[:3])}{more}"
-    return f"feature {which} is" if len(found) == 1 else f"features {which} are"
+    listed = [name for name, is_so in zip(names, chosen, strict=True) if is_so]
+    more = f" and {len(listed) - 3} more" if len(listed) > 3 else ""
+    which = f"{', '.join(listed[:3])}{more}"
+    return f"feature {which} is" if len(listed) == 1 else f"features {which} are"

@@ -146,8 +146,8 @@ class LinearCost:
         self, state: LinearState, obs: Array, act: Array, next_obs: Array
     ) -> Float[Array, "*rows features"]:
         """The features of each row, with their negatives where these are in the basis."""
-        found = self.basis(state.features, obs, act, next_obs)
-        return jnp.concatenate([found, -found], axis=-1) if self.signed else found
+        plain = self.basis(state.features, obs, act, next_obs)
+        return jnp.concatenate([plain, -plain], axis=-1) if self.signed else plain
 
     def names(self, state: LinearState) -> tuple[str, ...]:
         """One per weight."""
@@ -225,8 +225,8 @@ class LinearCost:
         return self
 
     def _moments(self, state: LinearState, batch: Points) -> tuple[Weights, Weights]:
-        found = self.features(state, *batch)
-        return found.mean(axis=0), found.var(axis=0)
+        values = self.features(state, *batch)
+        return values.mean(axis=0), values.var(axis=0)
 
     def _move(
         self, weights: Weights, differences: Float[Array, "updates features"], overall: Weights

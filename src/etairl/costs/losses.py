@@ -20,7 +20,7 @@ Network = Any
 
 
 class CostInfo(NamedTuple):
-    """What an update of the cost has to say."""
+    """Metrics of an update of the cost."""
 
     loss: Scalar
     """as minimised, with everything that is wrapped around it"""

@@ -159,19 +159,19 @@ class Own:
     @override
     def __call__(self, arrays: tuple[Array, ...], z: Array, obs: Array, act: Array) -> Array:
         try:
-            found = jnp.asarray(self._function()(obs, act), jnp.float32)
+            features = jnp.asarray(self._function()(obs, act), jnp.float32)
         except Exception as error:  # whatever a user's function may raise
             first = str(error).strip().partition("\n")[0]
             raise InputError(
                 f"the feature map {self.path} failed with {type(error).__name__}: {first}; it "
                 "takes rows of observations and actions and must be written with jax.numpy"
             ) from error
-        if found.ndim != obs.ndim or found.shape[:-1] != obs.shape[:-1]:
+        if features.ndim != obs.ndim or features.shape[:-1] != obs.shape[:-1]:
             raise InputError(
                 f"the feature map {self.path} must return one row of features per pair, but for "
-                f"observations of shape {obs.shape} it gave {found.shape}"
+                f"observations of shape {obs.shape} it gave {features.shape}"
             )
-        return found
+        return features
 
     @override
     def names(
@@ -190,7 +190,7 @@ class Own:
         try:
             if not here:
                 sys.path.insert(0, "")  # a program, unlike `python -m`, does not look where it is
-            found = getattr(import_module(module), name)
+            function = getattr(import_module(module), name)
         except Exception as error:  # whatever a user's module may raise
             raise InputError(
                 f"the feature map {self.path} cannot be found ({type(error).__name__}: {error}); "
@@ -200,9 +200,9 @@ class Own:
         finally:
             if not here:
                 sys.path.remove("")
-        if not callable(found):
+        if not callable(function):
             raise InputError(f"{self.path} is not a function, so it cannot be a feature map")
-        return found
+        return function
 
 
 def _most(columns: tuple[str, ...], kind: str, vectors: np.ndarray) -> tuple[str, ...]:

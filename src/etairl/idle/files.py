@@ -23,9 +23,9 @@ def has_generator(folder: Path) -> bool:
     return (folder / _WEIGHTS).is_file()
 
 
-def save_generator(folder: Path, found: Trained, config: IdleConfig) -> None:
+def save_generator(folder: Path, trained: Trained, config: IdleConfig) -> None:
     """What it is and what it is worth as idle.json, then weights and units as idle.safetensors."""
-    generator, units = found.generator, found.generator.units
+    generator, units = trained.generator, trained.generator.units
     about = {
         "eta": str(generator.sampler.eta),
         "gamma_irl": generator.sampler.gamma_irl,
@@ -33,7 +33,7 @@ def save_generator(folder: Path, found: Trained, config: IdleConfig) -> None:
         "choice": generator.sampler.choice,
         "sizes": [len(units.state_mean), len(units.lowest)],
         "config": asdict(config),
-        "quality": asdict(found.quality),
+        "quality": asdict(trained.quality),
     }
     write_json(folder / _ABOUT, about)
     save_tree(folder / _WEIGHTS, (generator.network, units))

@@ -127,8 +127,8 @@ class Generator:
         inputs, obs = self.network.weights[0].shape[0], states.shape[1]
         noise = rng.standard_normal((len(states), inputs - obs), dtype=np.float32)
         drawn = _generate(self.network, self.units, jnp.asarray(states, jnp.float32), noise)
-        found = np.asarray(drawn[:, :obs]), np.asarray(drawn[:, obs:])
-        return found if self.mend is None else self.mend(*found)
+        pairs = np.asarray(drawn[:, :obs]), np.asarray(drawn[:, obs:])
+        return pairs if self.mend is None else self.mend(*pairs)
 
     def starts(
         self, rng: np.random.Generator, offsets: Int[np.ndarray, " episodes_and_one"], n: int

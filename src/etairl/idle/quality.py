@@ -95,15 +95,15 @@ def follow_paths(generator: Generator, held_out: Trajectories, space: Goals, see
     """As many futures as an episode has steps, of states that the sampler starts from."""
     assert held_out.tasks is not None
     rng, sampler = np.random.default_rng([seed, 8]), generator.sampler
-    place, found = list(space.place), ([], [])
+    place, sides = list(space.place), ([], [])
     for i, target in enumerate(held_out.tasks):
         episode = held_out.take(np.array([i]))
         starts, ends = sampler.pairs(rng, episode.offsets, episode.steps)
         made, _ = generator.futures(rng, episode.observations[starts])
         path = episode.observations[:, place].astype(np.float64)
-        for which, samples in zip(found, (made[:, place], path[ends]), strict=True):
+        for which, samples in zip(sides, (made[:, place], path[ends]), strict=True):
             which.append(along(path, samples, target, space.tolerance))
-    means = (np.mean([(one.near_target, one.coverage) for one in which], axis=0) for which in found)
+    means = (np.mean([(one.near_target, one.coverage) for one in which], axis=0) for which in sides)
     return Paths(*(Along(float(near), float(covered)) for near, covered in means))
 
 

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
+from typing_extensions import override
 
 from etairl.networks import MLP, HostMLP, apply_pair
 from etairl.regularisers import Entropy, Regulariser
@@ -132,8 +133,8 @@ class GaussianHead:
         """The usual default: minus the number of dimensions."""
         return -float(self.act_dim)
 
+    @override
     def q(self, critics: MLP, obs: Array, act: Array) -> Array:
-        """See `Head`."""
         return apply_pair(critics, jnp.concatenate([obs, act], axis=-1))[..., 0]
 
     def choose(
@@ -146,13 +147,13 @@ class GaussianHead:
         omega: Regulariser = Entropy(),
         also: tuple[Seen, ...] = (),
     ) -> Choice:
-        """See `Head`; one drawn action."""
+        """One drawn action."""
         act, log_prob = self.sample(key, actor, obs, reference)
         others = tuple(self.q(*seen, act).min(axis=0) for seen in also)
         return Choice(self.q(critics, obs, act).min(axis=0), omega.drawn(log_prob), others)
 
     def log_prob(self, actor: MLP, obs: Array, act: Array) -> Array:
-        """See `Head`; the density of the squashed normal, at a bound just inside of it."""
+        """The density of the squashed normal, at a bound just inside of it."""
         mean, log_std = self.gaussian(actor, obs)
         act = jnp.clip(act, -_INSIDE, _INSIDE)
         noise = (jnp.arctanh(act) - mean) * jnp.exp(-log_std)
@@ -189,8 +190,8 @@ class GaussianHead:
         error = ((jnp.tanh(mean) - act) ** 2).sum(axis=-1).mean()
         return error + 0.01 * ((log_std - jnp.log(REFERENCE_STD)) ** 2).mean()
 
+    @override
     def act(self, actor: HostMLP, rng: np.random.Generator | None, obs: np.ndarray) -> np.ndarray:
-        """See `Head`."""
         mean, raw = np.split(actor(obs), 2, axis=1)
         if rng is not None:
             log_std = LOG_STD_MIN + 0.5 * (LOG_STD_MAX - LOG_STD_MIN) * (np.tanh(raw) + 1.0)
@@ -225,8 +226,8 @@ class CategoricalHead:
         """A third of the largest entropy."""
         return float(np.log(self.actions)) / 3.0
 
+    @override
     def q(self, critics: MLP, obs: Array, act: Array) -> Array:
-        """See `Head`."""
         index = act.astype(jnp.int32)[None]
         return jnp.take_along_axis(apply_pair(critics, obs), index, axis=-1)[..., 0]
 
@@ -240,7 +241,7 @@ class CategoricalHead:
         omega: Regulariser = Entropy(),
         also: tuple[Seen, ...] = (),
     ) -> Choice:
-        """See `Head`; summed over all actions."""
+        """Summed over all actions."""
         log_probs = jax.nn.log_softmax(actor(obs))
         probs = jnp.exp(log_probs)
         q = apply_pair(critics, obs).min(axis=0)
@@ -249,8 +250,8 @@ class CategoricalHead:
         others = tuple((probs * apply_pair(*seen).min(axis=0)).sum(axis=-1) for seen in also)
         return Choice((probs * q).sum(axis=-1), (probs * penalties).sum(axis=-1), others)
 
+    @override
     def log_prob(self, actor: MLP, obs: Array, act: Array) -> Array:
-        """See `Head`."""
         index = act.astype(jnp.int32)
         return jnp.take_along_axis(jax.nn.log_softmax(actor(obs)), index, axis=-1)[..., 0]
 
@@ -259,7 +260,7 @@ class CategoricalHead:
         return -self.log_prob(actor, obs, act).mean()
 
     def act(self, actor: HostMLP, rng: np.random.Generator | None, obs: np.ndarray) -> np.ndarray:
-        """See `Head`; drawn with Gumbel noise."""
+        """Drawn with Gumbel noise."""
         logits = actor(obs)
         if rng is not None:
             logits = logits + rng.gumbel(size=logits.shape)

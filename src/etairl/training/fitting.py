@@ -18,13 +18,13 @@ def fitting_demos(config: TrainConfig, task: Task, select: Selection | None) -> 
     demos = load_demos(config.demos, select=select)
     spec = task.spec
     world = spec.obs_dim - (config.mode == "absorbing")
-    for name, found, wanted in (
+    for name, columns, wanted in (
         ("observations", demos.spec.obs_dim, world),
         ("actions", demos.spec.act_dim, spec.act_dim),
     ):
-        if found != wanted:
+        if columns != wanted:
             raise InputError(
-                f"{config.demos}: {name} have {found} columns, but {config.env} has {wanted}; "
+                f"{config.demos}: {name} have {columns} columns, but {config.env} has {wanted}; "
                 "are these demonstrations of this environment?"
             )
     if (spec.discrete_actions is None) != (demos.spec.discrete_actions is None) and (

@@ -1,4 +1,4 @@
-"""Named settings: the paper's table, and what we found to work."""
+"""Named settings: the paper's table, and what works."""
 
 from dataclasses import replace
 from difflib import get_close_matches
