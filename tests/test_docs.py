@@ -2,11 +2,8 @@
 
 import contextlib
 import io
-import os
 import re
 import shlex
-import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import get_args
@@ -164,16 +161,3 @@ def test_links_of_the_readme_lead_somewhere():
     text = (ROOT / "README.md").read_text()
     for target in re.findall(r"\]\(([^)#:]+)\)", text):
         assert (ROOT / target).exists(), target
-
-
-def test_the_site_builds_without_a_warning(tmp_path: Path):
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(tmp_path)],
-        cwd=ROOT,
-        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "index.html").is_file()
