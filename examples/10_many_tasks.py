@@ -13,7 +13,7 @@ from etairl.figures.navigation import navigation_figure
 from etairl.figures.save import save_figure
 from etairl.rollouts import UniformPolicy, collect
 from etairl.tasks import make_task
-from etairl.tasks.navigation import NAME, World
+from etairl.tasks.navigation_world import NAME, World
 from etairl.tasks.planner import Planner
 from etairl.tasks.product import ProductTask
 

@@ -6,7 +6,7 @@ from matplotlib.patches import Circle
 
 from etairl.figures.cost_maps import cost_maps_figure
 from etairl.figures.save import save_figure
-from etairl.tasks.navigation import World
+from etairl.tasks.navigation_world import World
 
 
 def test_panels_and_colours(rng, tmp_path):

@@ -6,7 +6,7 @@ from matplotlib.patches import Circle
 
 from etairl.figures.futures import Walk, futures_figure
 from etairl.figures.save import save_figure
-from etairl.tasks.navigation import World
+from etairl.tasks.navigation_world import World
 from etairl.types import InputError
 
 

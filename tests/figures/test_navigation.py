@@ -8,7 +8,7 @@ from matplotlib.patches import Circle
 
 from etairl.demos import load_demos
 from etairl.figures.navigation import navigation_figure
-from etairl.tasks.navigation import World
+from etairl.tasks.navigation_world import World
 from etairl.types import InputError
 
 

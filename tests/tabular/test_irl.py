@@ -9,6 +9,7 @@ from etairl.penalties import Ball, Simplex
 from etairl.regularisers import Entropy, Tsallis
 from etairl.tabular.columns import generate
 from etairl.tabular.episodes import empirical_mu, sample_episodes
+from etairl.tabular.exact_measures import measure_entropy, mu, policy_from_occupancy, rho
 from etairl.tabular.game import Game, GANCosts, LinearCosts
 from etairl.tabular.generators import (
     all_deterministic,
@@ -26,7 +27,6 @@ from etairl.tabular.irl import (
     wiem,
 )
 from etairl.tabular.maxent import max_entropy
-from etairl.tabular.measures import measure_entropy, mu, policy_from_occupancy, rho
 from etairl.tabular.operators import policy_iteration
 from etairl.tabular.phase import phase_mu
 from etairl.types import InputError

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from etairl.eta import Dirac, Geometric
 from etairl.tabular.episodes import empirical_mu, sample_episodes
+from etairl.tabular.exact_measures import mu
 from etairl.tabular.generators import (
     all_deterministic,
     chain,
@@ -16,7 +17,6 @@ from etairl.tabular.generators import (
     random_sparse_mdp,
 )
 from etairl.tabular.mdp import MDP, check_policy, deterministic, product_mdp
-from etairl.tabular.measures import mu
 from etairl.tabular.operators import evaluate, policy_iteration
 from etairl.types import InputError, Trajectories
 

@@ -8,9 +8,9 @@ import pytest
 
 from etairl.eta import Dirac
 from etairl.regularisers import Entropy
+from etairl.tabular.exact_measures import mu, rho
 from etairl.tabular.maxent import max_entropy
 from etairl.tabular.mdp import MDP, deterministic
-from etairl.tabular.measures import mu, rho
 from etairl.tabular.operators import policy_iteration, value_iteration
 
 FILE = Path(__file__).parent / "fixtures" / "peers.json"

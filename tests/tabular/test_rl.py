@@ -6,10 +6,10 @@ import pytest
 from etairl.eta import Dirac, Geometric, Poisson, ZeroModifiedGeometric
 from etairl.regularisers import Entropy, Tsallis, Unregularised
 from etairl.simplex import project_simplex
-from etairl.tabular.criterion import criterion, expand
+from etairl.tabular.eta_criterion import criterion, expand
+from etairl.tabular.exact_measures import mu, mu_in_time
 from etairl.tabular.generators import all_deterministic, go_stay, random_mdp, random_policy
 from etairl.tabular.mdp import deterministic
-from etairl.tabular.measures import mu, mu_in_time
 from etairl.tabular.operators import apply, apply_optimal, policy_iteration, value_iteration
 from etairl.tabular.phase import flow_polytope, phase_mu, phase_optimal, phase_program
 from etairl.tabular.rl import best_stationary, descend, planning_gap, time_optimal, weight_distance

@@ -14,7 +14,7 @@ import etairl.tasks.navigation_env
 from etairl.demos import load_demos
 from etairl.rollouts import UniformPolicy, collect
 from etairl.tasks import make_task
-from etairl.tasks.navigation import NAME, NavigationTask, World, clip_to_disc
+from etairl.tasks.navigation_world import NAME, NavigationTask, World, clip_to_disc
 from etairl.tasks.rendering import Scene
 from etairl.types import InputError, MultiTask, RejoinableTask
 

@@ -9,7 +9,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from etairl.rollouts import collect
 from etairl.tasks import make_task, planned_expert
-from etairl.tasks.navigation import NAME, World
+from etairl.tasks.navigation_world import NAME, World
 from etairl.tasks.planner import Planner
 
 STENCIL = [

@@ -9,7 +9,7 @@ from etairl.rollouts import UniformPolicy, collect
 from etairl.tasks import catalogue as entries
 from etairl.tasks import make_task, planned_expert, register_tasks, task_space
 from etairl.tasks.fetch import GRIPPER, all_goals, near_goals
-from etairl.tasks.navigation import NAME, World
+from etairl.tasks.navigation_world import NAME, World
 from etairl.tasks.product import Goals, ProductTask
 from etairl.types import InputError, MultiTask, RejoinableTask
 

@@ -9,9 +9,9 @@ import pytest
 
 from etairl.rollouts import UniformPolicy, collect
 from etairl.tasks import make_task
+from etairl.tasks.environments import gymnasium_options
 from etairl.tasks.offscreen import choose_backend, need
 from etairl.tasks.poses import find_poser
-from etairl.tasks.registry import gymnasium_options
 from etairl.tasks.rendering import Scene
 from etairl.training.scenes import demonstration, side_by_side
 from etairl.types import InputError

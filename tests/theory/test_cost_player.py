@@ -7,10 +7,10 @@ from etairl.eta import Dirac, Geometric
 from etairl.penalties import GAN, Ball, Simplex, jensen_shannon, surrogate_step
 from etairl.regularisers import Entropy
 from etairl.replication.claims.costs import emma_angle
+from etairl.tabular.exact_measures import mu
 from etairl.tabular.game import Game, LinearCosts
 from etairl.tabular.generators import go_stay, go_stay_policy, random_mdp, random_policy
 from etairl.tabular.irl import MirrorSettings, imitate
-from etairl.tabular.measures import mu
 
 DELTA = np.array([0.6, 0.8])
 OWN, EXPERT = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.3, 0.6])

@@ -8,7 +8,14 @@ from etairl.eta import Dirac, Geometric, Poisson, ZeroModifiedGeometric
 from etairl.penalties import Ball
 from etairl.replication.claims.occupancies import go_stay_features, go_stay_game, least_primal
 from etairl.tabular.columns import generate
-from etairl.tabular.criterion import visits
+from etairl.tabular.eta_criterion import visits
+from etairl.tabular.exact_measures import (
+    future,
+    mu,
+    mu_in_time,
+    policy_from_occupancy,
+    rho,
+)
 from etairl.tabular.game import Game, GANCosts, LinearCosts
 from etairl.tabular.generators import (
     go_stay,
@@ -18,13 +25,6 @@ from etairl.tabular.generators import (
     ring,
 )
 from etairl.tabular.irl import emma, megan
-from etairl.tabular.measures import (
-    future,
-    mu,
-    mu_in_time,
-    policy_from_occupancy,
-    rho,
-)
 from etairl.tabular.phase import phase_mu, phase_program
 from etairl.tabular.rl import best_stationary, time_optimal
 

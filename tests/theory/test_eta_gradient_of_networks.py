@@ -19,7 +19,7 @@ from etairl.solvers.losses import actor_loss
 from etairl.solvers.sac import SAC, Batch, SACConfig
 from etairl.solvers.sac_eta import SACEta, eta_actor_loss
 from etairl.tabular import MDP, go_stay, go_stay_policy, random_mdp, random_policy
-from etairl.tabular.criterion import logit_gradient
+from etairl.tabular.eta_criterion import logit_gradient
 from etairl.tasks import make_task
 
 HORIZON, EPISODES, UPDATES, ALPHA = 24, 1000, 1500, 0.3

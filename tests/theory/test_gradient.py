@@ -6,9 +6,9 @@ import pytest
 from etairl.eta import Dirac, Geometric, Poisson
 from etairl.regularisers import Entropy, KullbackLeibler, Tsallis, Unregularised
 from etairl.replication.claims.planning import differences
-from etairl.tabular.criterion import criterion, critics, gradient, logit_gradient, visits
+from etairl.tabular.eta_criterion import criterion, critics, gradient, logit_gradient, visits
+from etairl.tabular.exact_measures import future, mu
 from etairl.tabular.generators import go_stay, go_stay_policy, random_mdp, random_policy
-from etairl.tabular.measures import future, mu
 from etairl.tabular.operators import evaluate
 from etairl.tabular.phase import phase_mu
 

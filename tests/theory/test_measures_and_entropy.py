@@ -6,19 +6,19 @@ import pytest
 from etairl.eta import Dirac, Geometric, Poisson
 from etairl.regularisers import Entropy
 from etairl.replication.claims.occupancies import fork_entropies, tower_forms
-from etairl.tabular.criterion import criterion, visits
+from etairl.tabular.eta_criterion import criterion, visits
+from etairl.tabular.exact_measures import (
+    future,
+    measure_entropy,
+    mu,
+    policy_from_occupancy,
+)
 from etairl.tabular.generators import (
     go_stay,
     go_stay_policy,
     hidden_start,
     random_mdp,
     random_policy,
-)
-from etairl.tabular.measures import (
-    future,
-    measure_entropy,
-    mu,
-    policy_from_occupancy,
 )
 from etairl.tabular.operators import action_values, evaluate
 

@@ -5,7 +5,8 @@ import pytest
 
 from etairl.eta import Dirac, Geometric, Poisson, ZeroModifiedGeometric
 from etairl.replication.claims.planning import decomposition_error
-from etairl.tabular.criterion import criterion
+from etairl.tabular.eta_criterion import criterion
+from etairl.tabular.exact_measures import future, mu, mu_in_time, rho
 from etairl.tabular.generators import (
     all_deterministic,
     chain,
@@ -18,7 +19,6 @@ from etairl.tabular.generators import (
     three_state_detour,
 )
 from etairl.tabular.mdp import MDP, deterministic
-from etairl.tabular.measures import future, mu, mu_in_time, rho
 from etairl.tabular.operators import action_values, evaluate, policy_iteration
 from etairl.tabular.phase import phase_optimal, phase_program
 from etairl.tabular.rl import best_stationary, planning_gap, time_optimal, weight_distance

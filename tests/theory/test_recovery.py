@@ -10,10 +10,10 @@ import pytest
 from etairl.eta import Dirac, Geometric
 from etairl.measures import FutureSampler
 from etairl.regularisers import Entropy
+from etairl.tabular.exact_measures import mu, weighted
 from etairl.tabular.generators import go_stay, go_stay_policy, random_mdp, random_policy
 from etairl.tabular.irl import MirrorSettings, imitate
 from etairl.tabular.mdp import MDP, product_mdp
-from etairl.tabular.measures import mu, weighted
 
 ERRATA = (Path(__file__).parents[2] / "docs" / "errata.md").read_text()
 

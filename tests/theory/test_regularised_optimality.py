@@ -5,9 +5,9 @@ from scipy.optimize import minimize_scalar
 
 from etairl.eta import Dirac, Geometric
 from etairl.regularisers import Entropy
-from etairl.tabular.criterion import criterion
+from etairl.tabular.eta_criterion import criterion
+from etairl.tabular.exact_measures import rho
 from etairl.tabular.generators import go_stay, go_stay_policy
-from etairl.tabular.measures import rho
 from etairl.tabular.operators import policy_iteration
 
 HALF = Geometric(0.5)

@@ -8,6 +8,8 @@ from etairl.measures import future
 from etairl.measures import mu as sampled_mu
 from etairl.measures import rho as sampled_rho
 from etairl.tabular.episodes import empirical_mu, sample_episodes
+from etairl.tabular.exact_measures import future as exact_future
+from etairl.tabular.exact_measures import mu, rho, weighted
 from etairl.tabular.generators import (
     go_stay,
     go_stay_policy,
@@ -15,8 +17,6 @@ from etairl.tabular.generators import (
     random_policy,
     random_sparse_mdp,
 )
-from etairl.tabular.measures import future as exact_future
-from etairl.tabular.measures import mu, rho, weighted
 
 EPISODES, HORIZON, DRAWS = 4000, 100, 200_000
 

@@ -10,9 +10,9 @@ from typing import Literal
 import numpy as np
 
 from etairl.eta import Geometric
+from etairl.tabular.exact_measures import mu
 from etairl.tabular.generators import grid_with_lakes, random_policy, random_sparse_mdp
 from etairl.tabular.mdp import MDP
-from etairl.tabular.measures import mu
 
 World = Literal["random", "grid"]
 SECONDS, MEBIBYTES = 1.0, 500.0  # limits of the first row: 10^3 states and 10 actions

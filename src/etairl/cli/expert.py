@@ -31,7 +31,7 @@ from etairl.solvers.sac import SAC
 from etairl.storage import save_tree, write_json
 from etairl.tasks import make_task, planned_expert
 from etairl.tasks.catalogue import planned_names
-from etairl.tasks.registry import imported
+from etairl.tasks.environments import imported
 from etairl.training.experts import load_expert
 from etairl.types import (
     DivergedError,

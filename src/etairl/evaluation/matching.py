@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from etairl.demos.dataset import Standardiser
 from etairl.eta import Dirac, Eta, Geometric, discounted_sum
-from etairl.evaluation.kernel_sums import Pool
+from etairl.evaluation.resampling import Pool
 from etairl.types import InputError, Trajectories
 
 Measure = Literal["rho", "mu"]

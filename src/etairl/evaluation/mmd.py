@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from etairl.evaluation.kernel import Bandwidth, Progress, kernel_sums, resolve_bandwidth
-from etairl.evaluation.kernel_sums import Groups, Pool, checked
+from etairl.evaluation.resampling import Groups, Pool, checked
 from etairl.types import InputError
 
 X = Float[np.ndarray, "n dims"]

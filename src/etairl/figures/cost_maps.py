@@ -8,7 +8,7 @@ from matplotlib import colormaps
 from matplotlib.figure import Figure
 
 from etairl.figures.navigation import LAKE, draw_map
-from etairl.tasks.navigation import World
+from etairl.tasks.navigation_world import World
 
 _COLUMNS = 3
 _TARGET = "#c82828"

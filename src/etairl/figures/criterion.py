@@ -6,9 +6,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from etairl.eta import Geometric
-from etairl.tabular.criterion import criterion
+from etairl.tabular.eta_criterion import criterion
+from etairl.tabular.exact_measures import mu
 from etairl.tabular.generators import go_stay, go_stay_policy
-from etairl.tabular.measures import mu
 
 BLUE, RED, GREY = "#1b6ca8", "#9e2a2b", "0.45"
 Curve = Float[np.ndarray, " points"]

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from mpl_toolkits.mplot3d.axes3d import Axes3D
 
 from etairl.figures.navigation import draw_map
-from etairl.tasks.navigation import World
+from etairl.tasks.navigation_world import World
 from etairl.types import InputError
 
 _COLUMNS = 3

@@ -4,7 +4,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
-from etairl.tasks.navigation import World
+from etairl.tasks.navigation_world import World
 from etairl.types import InputError, Trajectories
 
 LAKE, LAND, AGENT, TARGET = "#4287ca", "0.87", "#c82828", "#28963c"

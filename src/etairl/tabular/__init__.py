@@ -1,8 +1,16 @@
 """The exact laboratory: η-weighted RL and inverse RL on finite MDPs, in double precision."""
 
 from etairl.tabular.columns import Saddle, generate
-from etairl.tabular.criterion import criterion, critics, gradient
 from etairl.tabular.episodes import empirical_mu, sample_episodes
+from etairl.tabular.eta_criterion import criterion, critics, gradient
+from etairl.tabular.exact_measures import (
+    Measure,
+    future,
+    mu,
+    mu_in_time,
+    policy_from_occupancy,
+    rho,
+)
 from etairl.tabular.game import Game, GANCosts, LinearCosts
 from etairl.tabular.generators import (
     chain,
@@ -16,7 +24,6 @@ from etairl.tabular.generators import (
 from etairl.tabular.irl import MirrorSettings, emma, imitate, lpal, max_margin, megan, mwal, wiem
 from etairl.tabular.maxent import SoftSaddle, max_entropy
 from etairl.tabular.mdp import MDP, deterministic, product_mdp
-from etairl.tabular.measures import Measure, future, mu, mu_in_time, policy_from_occupancy, rho
 from etairl.tabular.operators import evaluate, policy_iteration, value_iteration
 from etairl.tabular.phase import phase_mu, phase_optimal, phase_program
 from etairl.tabular.rl import best_stationary, descend, planning_gap, time_optimal

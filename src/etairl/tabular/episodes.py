@@ -5,8 +5,8 @@ import scipy.sparse as sp
 from jaxtyping import Float, Int
 
 from etairl.eta import Eta
+from etairl.tabular.exact_measures import Measure, weights_beyond
 from etairl.tabular.mdp import MDP, Policy, check_policy
-from etairl.tabular.measures import Measure, weights_beyond
 from etairl.types import InputError, Trajectories
 
 

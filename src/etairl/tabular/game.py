@@ -20,8 +20,8 @@ from jaxtyping import Float
 
 from etairl.eta import Eta
 from etairl.penalties import GAN, WeightSet
+from etairl.tabular.exact_measures import geometric_parameter, geometric_weights, mu, mu_in_time
 from etairl.tabular.mdp import MDP, Pairs
-from etairl.tabular.measures import geometric_parameter, geometric_weights, mu, mu_in_time
 from etairl.tabular.phase import phase_mu, phase_optimal
 from etairl.tabular.rl import best_stationary, time_optimal
 from etairl.types import InputError

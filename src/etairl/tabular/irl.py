@@ -26,7 +26,14 @@ from etairl.eta import Eta
 from etairl.penalties import Ball, Simplex
 from etairl.regularisers import Regulariser
 from etairl.tabular.columns import Saddle, generate
-from etairl.tabular.criterion import gradient
+from etairl.tabular.eta_criterion import gradient
+from etairl.tabular.exact_measures import (
+    check_weights,
+    geometric_weights,
+    mu,
+    policy_from_occupancy,
+    weighted,
+)
 from etairl.tabular.game import (
     Features,
     Game,
@@ -37,13 +44,6 @@ from etairl.tabular.game import (
     check_occupancy,
 )
 from etairl.tabular.mdp import MDP, Pairs, Policy
-from etairl.tabular.measures import (
-    check_weights,
-    geometric_weights,
-    mu,
-    policy_from_occupancy,
-    weighted,
-)
 from etairl.tabular.operators import NONE, evaluate
 from etairl.tabular.phase import flow_polytope
 from etairl.tabular.rl import mirror_step

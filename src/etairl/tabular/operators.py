@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from etairl.regularisers import Regulariser, Unregularised
-from etairl.tabular.linear import solve
+from etairl.tabular.linear_systems import solve
 from etairl.tabular.mdp import MDP, Pairs, Policy, States, check_policy
 from etairl.types import InputError
 

@@ -14,9 +14,9 @@ from jaxtyping import Float
 from scipy.optimize import linprog
 
 from etairl.eta import Eta
-from etairl.tabular.linear import solve
+from etairl.tabular.exact_measures import geometric_parameter, geometric_weights
+from etairl.tabular.linear_systems import solve
 from etairl.tabular.mdp import MDP, Pairs, Policy, check_factor, check_policy
-from etairl.tabular.measures import geometric_parameter, geometric_weights
 from etairl.tabular.operators import policy_iteration
 from etairl.types import InputError
 

@@ -18,9 +18,9 @@ from jaxtyping import Float
 from etairl.eta import Eta
 from etairl.regularisers import Regulariser
 from etairl.simplex import project_simplex
-from etairl.tabular.criterion import Expansion, criterion, expand
+from etairl.tabular.eta_criterion import Expansion, criterion, expand
+from etairl.tabular.exact_measures import TOLERANCE, geometric_weights, truncated_law
 from etairl.tabular.mdp import MDP, Pairs, Policy, check_policy
-from etairl.tabular.measures import TOLERANCE, geometric_weights, truncated_law
 from etairl.tabular.operators import NONE, policy_iteration, step_range
 from etairl.types import InputError
 

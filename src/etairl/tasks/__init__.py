@@ -1,8 +1,8 @@
 """Tasks: simulators behind one interface, many copies at a time."""
 
 from etairl.tasks.catalogue import planned_expert, register_tasks, task_space
+from etairl.tasks.environments import ends_early, make_task
 from etairl.tasks.horizon import AbsorbingTask, with_absorbing, without_absorbing
-from etairl.tasks.registry import ends_early, make_task
 
 __all__ = [
     "AbsorbingTask",

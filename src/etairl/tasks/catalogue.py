@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from etairl.tasks.fetch import ReachPolicy, fetch_goals
-from etairl.tasks.navigation import NAME, World, navigation_goals
+from etairl.tasks.navigation_world import NAME, World, navigation_goals
 from etairl.tasks.planner import PlannerPolicy
 from etairl.tasks.product import TaskSpace
 from etairl.types import Policy

@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium import spaces
 from jaxtyping import Float, UInt8
 
-from etairl.tasks.navigation import HORIZON, NAME, World, navigation_goals
+from etairl.tasks.navigation_world import HORIZON, NAME, World, navigation_goals
 from etairl.types import InputError
 
 _PIXELS = 400

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
-from etairl.tasks.navigation import Points, World, clip_to_disc
+from etairl.tasks.navigation_world import Points, World, clip_to_disc
 
 _MOST = 1_200_000  # ways between links that are compared at a time
 _TOUCHING = 1e-9

@@ -16,10 +16,10 @@ import numpy as np
 from gymnasium.envs.registration import load_env_creator
 from jaxtyping import Float, Num, UInt8
 
+from etairl.tasks.environments import gymnasium_options, imported
 from etairl.tasks.gymnasium import GymnasiumTask, gymnasium_names
 from etairl.tasks.offscreen import need, prepare_offscreen
 from etairl.tasks.poses import find_poser
-from etairl.tasks.registry import gymnasium_options, imported
 from etairl.types import HorizonMode, InputError, Step
 
 _MUJOCO, _ROBOTICS = "gymnasium.envs.mujoco", "gymnasium_robotics"

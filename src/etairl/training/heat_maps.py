@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from etairl.tasks.navigation import NAME, World
+from etairl.tasks.navigation_world import NAME, World
 from etairl.training.result import Result
 from etairl.training.settings import TrainConfig
 from etairl.types import InputError

@@ -1,7 +1,7 @@
 r"""The definitions spelled out, to check the laboratory against something it did not compute.
 
 Laws from their formula, time weights by the double sum, explicit powers of $P_\pi$: no recursion,
-no solver, nothing from `etairl.eta` or `etairl.tabular.measures`.
+no solver, nothing from `etairl.eta` or `etairl.tabular.exact_measures`.
 """
 
 import math

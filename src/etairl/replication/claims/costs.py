@@ -10,9 +10,9 @@ from etairl.measures import FutureSampler
 from etairl.penalties import GAN, Ball, Simplex, jensen_shannon, surrogate_step
 from etairl.regularisers import Entropy
 from etairl.replication.claims.verdict import ROUNDING, Claim, judge, worlds
+from etairl.tabular.exact_measures import future, mu, weighted
 from etairl.tabular.generators import go_stay, go_stay_policy, random_policy
 from etairl.tabular.irl import MirrorSettings, imitate
-from etairl.tabular.measures import future, mu, weighted
 
 
 def inner_maxima(trials: int = 100) -> Claim:

@@ -11,6 +11,13 @@ from etairl.penalties import Simplex
 from etairl.replication.claims import brute
 from etairl.replication.claims.verdict import ROUNDING, Claim, judge, worlds
 from etairl.tabular.columns import generate
+from etairl.tabular.exact_measures import (
+    future,
+    measure_entropy,
+    mu,
+    policy_from_occupancy,
+    rho,
+)
 from etairl.tabular.game import Features, Game, LinearCosts, Within
 from etairl.tabular.generators import (
     fork,
@@ -21,13 +28,6 @@ from etairl.tabular.generators import (
 )
 from etairl.tabular.irl import lpal, megan
 from etairl.tabular.mdp import MDP, Pairs, Policy
-from etairl.tabular.measures import (
-    future,
-    measure_entropy,
-    mu,
-    policy_from_occupancy,
-    rho,
-)
 from etairl.tabular.operators import action_values, evaluate
 
 HALF = Geometric(0.5)

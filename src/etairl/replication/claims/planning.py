@@ -6,10 +6,10 @@ from etairl.eta import Dirac, Geometric, Poisson, ZeroModifiedGeometric
 from etairl.regularisers import Entropy
 from etairl.replication.claims import brute
 from etairl.replication.claims.verdict import ROUNDING, Claim, judge, worlds
-from etairl.tabular.criterion import criterion, critics, gradient
+from etairl.tabular.eta_criterion import criterion, critics, gradient
+from etairl.tabular.exact_measures import future, mu
 from etairl.tabular.generators import go_stay, go_stay_policy, random_policy
 from etairl.tabular.mdp import MDP, Policy
-from etairl.tabular.measures import future, mu
 from etairl.tabular.operators import (
     NONE,
     action_values,

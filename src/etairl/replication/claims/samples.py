@@ -8,9 +8,9 @@ from etairl.measures import FutureSampler, Method, summarise_law
 from etairl.replication.claims import brute
 from etairl.replication.claims.verdict import ROUNDING, Claim, judge, worlds
 from etairl.tabular.episodes import sample_episodes
+from etairl.tabular.exact_measures import mu
 from etairl.tabular.generators import go_stay, go_stay_policy, random_mdp, random_policy
 from etairl.tabular.mdp import product_mdp
-from etairl.tabular.measures import mu
 
 
 def mmd(trials: int = 100) -> Claim:

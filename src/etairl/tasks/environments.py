@@ -8,8 +8,8 @@ from typing import Any, get_args
 from etairl.tasks.catalogue import task_space
 from etairl.tasks.envpool import EnvPoolTask, envpool_names
 from etairl.tasks.horizon import AbsorbingTask, GuardedTask
-from etairl.tasks.navigation import NAME as NAVIGATION
-from etairl.tasks.navigation import NavigationTask
+from etairl.tasks.navigation_world import NAME as NAVIGATION
+from etairl.tasks.navigation_world import NavigationTask
 from etairl.tasks.product import LawName, ProductTask
 from etairl.types import HorizonMode, InputError, RejoinableTask, Task
 

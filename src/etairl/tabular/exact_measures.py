@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from etairl.eta import Eta, Geometric
-from etairl.tabular.linear import EPSILON, solve
+from etairl.tabular.linear_systems import EPSILON, solve
 from etairl.tabular.mdp import (
     MDP,
     Pairs,

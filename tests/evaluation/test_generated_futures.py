@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from etairl.evaluation.futures import Futures, along, judge_futures
+from etairl.evaluation.generated_futures import Futures, along, judge_futures
 from etairl.types import InputError
 
 

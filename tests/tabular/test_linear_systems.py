@@ -7,11 +7,11 @@ import pytest
 import scipy.sparse as sp
 
 from etairl.eta import Geometric
-from etairl.tabular import linear
+from etairl.tabular import linear_systems
+from etairl.tabular.exact_measures import mu, rho
 from etairl.tabular.generators import chain, random_mdp, random_policy
-from etairl.tabular.linear import solve
+from etairl.tabular.linear_systems import solve
 from etairl.tabular.mdp import MDP
-from etairl.tabular.measures import mu, rho
 from etairl.types import InputError
 
 
@@ -100,7 +100,7 @@ def test_the_error_of_a_solve_bounds_a_wrong_solution(monkeypatch, transpose):
     step, b = mdp.under(random_policy(rng, mdp)), rng.random(5)
     exact, _ = solve(step, b, 0.9, transpose)
     true_solve, off = np.linalg.solve, 1e-9 * rng.standard_normal(5)
-    monkeypatch.setattr(linear.np.linalg, "solve", lambda a, y: true_solve(a, y) + off)
+    monkeypatch.setattr(linear_systems.np.linalg, "solve", lambda a, y: true_solve(a, y) + off)
     found, error = solve(step, b, 0.9, transpose)
     missing = np.linalg.norm(found - exact, 1 if transpose else np.inf)
     assert 1e-10 < missing <= error + 1e-13
@@ -111,7 +111,7 @@ def test_sparse_elimination_solves_what_the_iteration_gives_up(monkeypatch):
     step = MDP(corridor.rows, corridor.c, corridor.p0, 0.95).under(np.full((40, 2), 0.5))
     b = np.random.default_rng(7).random(40)
     expected = np.linalg.solve(np.eye(40) - 0.95 * step.toarray(), b)
-    monkeypatch.setattr(linear, "_iterate", lambda matrix, b, discount: np.zeros(40))
+    monkeypatch.setattr(linear_systems, "_iterate", lambda matrix, b, discount: np.zeros(40))
     found, error = solve(step, b, 0.95)
     assert found == pytest.approx(expected, abs=1e-11)
     assert error < 1e-11

@@ -16,9 +16,9 @@ from jaxtyping import Float
 
 from etairl.eta import Eta
 from etairl.regularisers import Regulariser
-from etairl.tabular.linear import solve
+from etairl.tabular.exact_measures import geometric_parameter, mu, truncated_law
+from etairl.tabular.linear_systems import solve
 from etairl.tabular.mdp import MDP, Pairs, Policy, States, check_factor, check_policy
-from etairl.tabular.measures import geometric_parameter, mu, truncated_law
 from etairl.tabular.operators import NONE, evaluate
 
 

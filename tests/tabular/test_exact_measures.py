@@ -13,16 +13,7 @@ from etairl.eta import (
     ZeroModifiedGeometric,
     parse_eta,
 )
-from etairl.tabular.generators import (
-    chain,
-    go_stay,
-    go_stay_policy,
-    random_mdp,
-    random_policy,
-    random_sparse_mdp,
-)
-from etairl.tabular.mdp import MDP
-from etairl.tabular.measures import (
+from etairl.tabular.exact_measures import (
     future,
     geometric_weights,
     mu,
@@ -33,6 +24,15 @@ from etairl.tabular.measures import (
     weighted,
     weights_beyond,
 )
+from etairl.tabular.generators import (
+    chain,
+    go_stay,
+    go_stay_policy,
+    random_mdp,
+    random_policy,
+    random_sparse_mdp,
+)
+from etairl.tabular.mdp import MDP
 from etairl.types import InputError
 
 ETAS = [
