@@ -147,7 +147,7 @@ def test_short_forms():
         ("zero-modified:0.9,0.8,0.7", "has 3 numbers"),
         ("mixture:0.5*dirac:0", "sum to 1"),
         ("mixture:dirac:0+0.5*dirac:1", "cannot read 'dirac:0'"),
-        ("mixture:0.5*uniform+0.5*dirac:0", "no law without a horizon and cannot be mixed"),
+        ("mixture:0.5*uniform+0.5*dirac:0", "not a law without a horizon and cannot be mixed"),
         ("mixture:0.5*mixture:1*dirac:0+0.5*dirac:0", "mixture of mixtures"),
     ],
 )

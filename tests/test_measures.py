@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from etairl.eta import Dirac, Geometric, Poisson, Uniform, parse_eta
-from etairl.measures import FutureSampler, mu, rho, shares_of_tenths
-from etairl.types import InputError, Sampler
+from etairl.measures import FutureSampler, episode_shares, mu, rho
+from etairl.types import InputError
 
 OFFSETS = np.array([10, 30, 31, 80])
 
@@ -26,12 +26,12 @@ def test_gail_is_one_law_however_it_is_spelled():
         for eta in (Dirac(0), Geometric(0.0))
     ]
     assert draws[0] == draws[1]
-    assert FutureSampler(Geometric(1.0)) == FutureSampler(Uniform())
+    assert Geometric(1.0).simplified() == Uniform()
 
 
 def test_rows_are_gathered(demos, rng):
     t = demos.trajectories
-    sampler: Sampler = mu(Poisson(15.0))
+    sampler = mu(Poisson(15.0))
     batch = sampler(rng, t, 64)
     assert batch.observations.tolist() == t.observations[batch.rows].tolist()
     assert batch.actions.tolist() == t.actions[batch.rows].tolist()
@@ -74,8 +74,8 @@ def test_large_collections_use_a_fresh_uniform(rng):
 
 
 def test_tenths_share_a_step_between_them():
-    assert shares_of_tenths(np.array([1.0])) == pytest.approx(np.full(10, 0.1))
-    assert shares_of_tenths(rho().law(25)) == pytest.approx(np.full(10, 0.1))
+    assert episode_shares(np.array([1.0]), 10) == pytest.approx(np.full(10, 0.1))
+    assert episode_shares(rho().law(25), 10) == pytest.approx(np.full(10, 0.1))
 
 
 def test_nothing_to_draw_from(rng):

@@ -13,7 +13,7 @@ from etairl.costs.family import Points, View
 from etairl.costs.linear import LinearConfig, LinearCost
 from etairl.eta import Geometric, parse_eta
 from etairl.evaluation.explanation import clustered_means, weighted_means
-from etairl.measures import Choice, FutureSampler, Method
+from etairl.measures import EpisodeChoice, FutureSampler, Method
 from etairl.penalties import Ball, Simplex
 from etairl.rollouts import collect
 from etairl.solvers.policy import ActionScaling
@@ -127,7 +127,7 @@ def test_wiem_finds_the_worst_feature(world, features_module, both):
     assert float(info.gap) == pytest.approx(exact[worst], abs=4.0 * errors[worst])
 
 
-@pytest.mark.parametrize("choice", get_args(Choice))
+@pytest.mark.parametrize("choice", get_args(EpisodeChoice))
 @pytest.mark.parametrize("method", get_args(Method))
 def test_means_are_those_of_what_the_sampler_draws(method, choice):
     """Three episodes, one too short for the law; 10^5 draws, within 5 standard errors."""

@@ -9,7 +9,7 @@ import tyro
 
 from etairl.cli.console import facts, out, parse, print_json
 from etairl.eta import Eta, parse_eta
-from etairl.measures import FutureSampler, Method, shares_of_tenths, summarise_law
+from etairl.measures import FutureSampler, Method, episode_shares, summarise_law
 from etairl.types import InputError
 
 _LONGEST = 20_000  # the law takes time quadratic in the horizon
@@ -84,7 +84,7 @@ def _print(config: Config, eta: Eta, law: np.ndarray, summary: dict[str, float])
     console = out()
     console.print("\nweight of each tenth of the episode (┊ uniform)", style="dim")
     width = max(10, min(50, console.width - 20))
-    for start, share in zip(range(0, 100, 10), shares_of_tenths(law), strict=True):
+    for start, share in zip(range(0, 100, 10), episode_shares(law, 10), strict=True):
         console.print(f"{start:3d}–{start + 10:3d} % {_bar(share, width)} {100 * share:5.1f} %")
     if config.output is not None:
         console.print(f"\ndrawn into {config.output}")

@@ -41,7 +41,7 @@ def train_generator(
     mend: Mend | None = None,
 ) -> Trained:
     """Learn from four fifths of the episodes; be judged on the rest."""
-    if isinstance(sampler.eta, Dirac):
+    if isinstance(sampler.eta.simplified(), Dirac):
         raise InputError(
             f"with {sampler.eta} every state has one recorded future, and a generator cannot be "
             "judged beside another; use a weighting with several, such as geometric:0.7"

@@ -9,7 +9,7 @@ from etairl.costs.discriminator import GanConfig
 from etairl.costs.family import CostConfig, Players
 from etairl.eta import parse_eta
 from etairl.idle import IdleConfig
-from etairl.measures import Choice, FutureSampler, Method
+from etairl.measures import EpisodeChoice, FutureSampler, Method
 from etairl.regularisers import parse_regulariser
 from etairl.solvers.players import SACSettings
 from etairl.solvers.solver import SolverConfig
@@ -47,7 +47,7 @@ class TrainConfig:
     settings"""
     sampler: Method = "exact"
     """how time indices are drawn: two_stage as in the paper, exact for the weights of mu"""
-    choice: Choice = "by_weight"
+    choice: EpisodeChoice = "by_weight"
     """how episodes are drawn: by_weight or uniform"""
     gamma_irl: float = 1.0
     """discount of the starting time in the draw of indices"""

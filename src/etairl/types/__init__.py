@@ -1,0 +1,22 @@
+"""The data everything shares: trajectories, batches, and the roles that other modules fill."""
+
+from etairl.types.protocols import HorizonMode, MultiTask, Policy, RejoinableTask, Step, Task
+from etairl.types.spec import DivergedError, InputError, Spec, check_seed
+from etairl.types.trajectories import FutureBatch, Trajectories, offsets_of, ragged_rows
+
+__all__ = [
+    "DivergedError",
+    "FutureBatch",
+    "HorizonMode",
+    "InputError",
+    "MultiTask",
+    "Policy",
+    "RejoinableTask",
+    "Spec",
+    "Step",
+    "Task",
+    "Trajectories",
+    "check_seed",
+    "offsets_of",
+    "ragged_rows",
+]

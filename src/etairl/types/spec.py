@@ -1,0 +1,56 @@
+"""Errors that the user can mend, and what a task looks like from outside."""
+
+from dataclasses import dataclass
+
+
+class InputError(ValueError):
+    """Something the user gave is wrong. The message says what, where, and what to do about it."""
+
+
+class DivergedError(InputError):
+    """A policy broke down while it learned: there is nothing in it to go on from."""
+
+
+def check_seed(seed: int) -> int:
+    """`seed` if all generators take it, and tell it from all others."""
+    if not 0 <= seed < 2**32:
+        raise InputError(f"the seed must be >= 0 and below 2^32, got {seed}")
+    return seed
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What a task looks like from outside: sizes, and the range of its actions."""
+
+    obs_dim: int
+    act_dim: int
+    action_low: tuple[float, ...] | None = None
+    action_high: tuple[float, ...] | None = None
+    discrete_actions: int | None = None
+    """Number of actions when an action is an index (one column); None when it is a vector."""
+    environment: str | None = None
+
+    def __post_init__(self):
+        if (self.action_low is None) != (self.action_high is None):
+            raise InputError("give both bounds of the actions, or none")
+        if self.action_low is not None and self.action_high is not None:
+            if not len(self.action_low) == len(self.action_high) == self.act_dim:
+                raise InputError(
+                    f"the action bounds have {len(self.action_low)} and {len(self.action_high)} "
+                    f"numbers, but actions have {self.act_dim}"
+                )
+            if not all(
+                low <= high for low, high in zip(self.action_low, self.action_high, strict=True)
+            ):
+                raise InputError(
+                    f"action bounds are crossed: low {self.action_low}, high {self.action_high}"
+                )
+        if self.environment is not None and not (
+            self.environment.isprintable() and len(self.environment) <= 200
+        ):
+            raise InputError("the name of the environment must be short and printable")
+        if self.discrete_actions is not None and (self.discrete_actions < 1 or self.act_dim != 1):
+            raise InputError(
+                "discrete actions are one column of indices, with at least one action; "
+                f"got {self.act_dim} columns and {self.discrete_actions} actions"
+            )
