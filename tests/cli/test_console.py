@@ -1,14 +1,58 @@
-"""How commands print: progress where there is no terminal."""
+"""How commands print: tables and progress in terminals of 80 and 100 columns, and without one."""
 
 import time
 
 import pytest
+from rich.text import Text
 
 from etairl.cli import console
 
 
+@pytest.fixture(params=[80, 100])
+def width(request, monkeypatch) -> int:
+    """A terminal of so many columns."""
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    monkeypatch.setenv("COLUMNS", str(request.param))
+    monkeypatch.setenv("NO_COLOR", "1")
+    return request.param
+
+
+def lines(text: str) -> list[str]:
+    return [line.rstrip() for line in Text.from_ansi(text.replace("\r", "\n")).plain.split("\n")]
+
+
+def test_a_wide_table_keeps_the_names_of_its_rows(width, capsys):
+    columns = ["", "return", "length", "success", "MMD² rho", "MMD² mu", "score", "interval of it"]
+    numbers = ["-120.7 ± 2.4", "200", "0.93", "0.00123 (0.0011)", "0.0102", "0.97", "[0.91, 1.02]"]
+    console.table(columns, [["learner", *numbers], ["demonstrations", *numbers]])
+    shown = lines(capsys.readouterr().out)
+    assert shown[1].startswith("learner ")
+    assert shown[2].startswith("demonstrations ")
+    assert all(len(line) <= width for line in shown)
+    assert "-120.7" in shown[1]
+
+
+def test_a_long_first_column_wraps_at_words(width, capsys):
+    console.table(["name", "number"], [["some words " * 20, "1.25"]])
+    shown = lines(capsys.readouterr().out)
+    assert len(shown) > 3
+    assert all(len(line) <= width for line in shown)
+    assert shown[1].endswith("1.25")
+    assert all(line.split()[-1] in ("some", "words", "1.25") for line in shown[1:] if line)
+
+
+def test_a_bar_shows_percentage_and_time_left_beside_a_long_note(width, capsys):
+    with console.Meter("training on HalfCheetah-v5", 1000) as meter:
+        meter.update(250, "return -949.5 ± 445.9, MMD² of mu 0.0123, accuracy 0.87 and much more")
+    shown = [line for line in lines(capsys.readouterr().err) if "25%" in line]
+    assert "training on HalfCheetah-v5 ━" in shown[-1].replace("HalfCheetah-v…", "HalfCheetah-v5")
+    assert ":--" in shown[-1]
+    assert "return -" in shown[-1]
+    assert len(shown[-1]) <= width
+
+
 def test_progress_that_was_begun_is_finished(monkeypatch, capsys):
-    """A slow step is told of; the quick ones after it are not, but the last is."""
+    """A slow step is reported; the quick ones after it are not, but the last is."""
     monkeypatch.setattr(console, "_SECONDS_BETWEEN_LINES", 0.1)
     for item in console.track([1, 2, 3], "checking"):
         time.sleep(0.2 if item == 1 else 0.0)
@@ -18,20 +62,3 @@ def test_progress_that_was_begun_is_finished(monkeypatch, capsys):
 def test_progress_that_takes_no_time_says_nothing(capsys):
     assert list(console.track([1, 2, 3], "checking")) == [1, 2, 3]
     assert capsys.readouterr().err == ""
-
-
-@pytest.mark.parametrize(
-    ("word", "number"), [("1e6", 10**6), ("1.5e3", 1500), ("1_000", 1000), ("-2", -2), ("3E0", 3)]
-)
-def test_whole_numbers_have_several_spellings(word, number):
-    assert console.whole(word) == number
-
-
-@pytest.mark.parametrize("word", ["1.5", "1.25e1", "12e-1", "1e400", "many", ""])
-def test_what_is_no_whole_number_is_said(word):
-    with pytest.raises(ValueError, match="is no whole number"):
-        console.whole(word)
-
-
-def test_large_powers_are_exact():
-    assert console.whole("1e99") == 10**99

@@ -200,7 +200,7 @@ def test_what_diverged_is_not_kept(tmp_path, stopping, capsys):
         (("--checkpoint-seconds", "-1"), "checkpoint_seconds must be >= 0"),
         (("--actor-lr", "0"), "actor_lr must be > 0"),
         (("--max-gradient-norm", "-1"), "max_gradient_norm must be > 0"),
-        (("--steps", "1.5"), "--steps: '1.5' is no whole number"),
+        (("--steps", "1.5"), "--steps: '1.5' is not a whole number"),
     ],
 )
 def test_bad_input_is_one_sentence_and_writes_nothing(tmp_path, capsys, arguments, message):

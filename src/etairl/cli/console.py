@@ -1,100 +1,29 @@
-"""How commands parse and print: one style for all of them."""
+"""How commands print: one style for all of them."""
 
-import contextlib
-import io
 import json
 import math
-import re
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import asdict
-from decimal import Decimal
 from typing import Any, TypeVar
 
 import rich.progress
-import tyro
+from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
+from typing_extensions import override
 
-from etairl.types import InputError
+from etairl.cli.arguments import parse as parse
 
-Config = TypeVar("Config")
 Item = TypeVar("Item")
 _SECONDS_BETWEEN_LINES = 5.0
-_BOX_TITLES = ("Parsing error", "Invalid choice", "Value error", "Unrecognized options")
-
-
-_SPELLINGS = tyro.constructors.ConstructorRegistry()
-
-
-@_SPELLINGS.primitive_rule
-def _whole_numbers(
-    info: tyro.constructors.PrimitiveTypeInfo,
-) -> tyro.constructors.PrimitiveConstructorSpec[int] | None:
-    """A million may be written 1000000, 1_000_000 or 1e6."""
-    if info.type is not int:
-        return None
-    return tyro.constructors.PrimitiveConstructorSpec(
-        nargs=1,
-        metavar="INT",
-        instance_from_str=lambda words: whole(words[0]),
-        is_instance=lambda value: isinstance(value, int),
-        str_from_instance=lambda value: [str(value)],
-    )
-
-
-def whole(word: str) -> int:
-    """A whole number, exactly, in any of its spellings."""
-    if re.fullmatch(r"[+-]?\d+(\.\d+)?[eE]\d\d?", word):
-        number = Decimal(word)
-        if number == int(number):
-            return int(number)
-    try:
-        return int(word)
-    except ValueError:
-        raise ValueError(f"{word!r} is no whole number") from None
-
-
-def parse(
-    config: type[Config],
-    arguments: list[str],
-    command: str,
-    default: Config | None = None,
-    pairs: bool = False,
-) -> Config:
-    """Fill a config dataclass from the command line; its docstrings are the help.
-
-    With `pairs` every switch has both a positive and a negative form: where a preset may have
-    turned it on already, it must be possible to say either.
-    """
-    said = io.StringIO()
-    try:
-        with contextlib.redirect_stderr(said):
-            return tyro.cli(
-                config,
-                args=arguments,
-                prog=f"etairl {command}",
-                default=tyro.MISSING_NONPROP if default is None else default,
-                config=() if pairs else (tyro.conf.FlagCreatePairsOff,),
-                registry=_SPELLINGS,
-            )
-    except SystemExit as stop:
-        if stop.code:
-            raise InputError(_one_line(said.getvalue())) from None
-        raise
-
-
-def _one_line(box: str) -> str:
-    """What tyro says in a box of many lines, in one."""
-    plain = re.sub(r"\x1b\[[0-9;]*m|\[/?[a-z]+\]|[│╭╮╰╯─]+", " ", box)
-    words = " ".join(plain.split())
-    words = re.sub(f"^({'|'.join(_BOX_TITLES)}) ", "", words)
-    words = re.sub(r" Argument helptext:.*(?= For full helptext)", "", words)
-    return re.sub(r" For full helptext, (?:run|see):? (.*)$", r"; see \1", words)
+_GAP = 2  # columns between two of a table
+_NARROWEST = 10  # columns of a bar, and of the note beside it, at the least
 
 
 def out() -> Console:
@@ -104,7 +33,7 @@ def out() -> Console:
 
 
 def print_json(value: Any) -> None:
-    """Plain JSON on standard output. A number that JSON has no word for (infinity) becomes null."""
+    """Print plain JSON; a number that JSON cannot hold (infinity, NaN) becomes null."""
     # Greek as it is, where the other side can read it.
     plain = "utf" not in (sys.stdout.encoding or "utf-8").lower()
     print(json.dumps(_plain(value), indent=2, allow_nan=False, ensure_ascii=plain))
@@ -136,7 +65,7 @@ def _print(what: RenderableType) -> None:
 
 
 def facts(title: str, rows: Iterable[tuple[str, str]]) -> None:
-    """A title, and one fact per line."""
+    """Print a title, and one fact per line."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column()
@@ -147,23 +76,37 @@ def facts(title: str, rows: Iterable[tuple[str, str]]) -> None:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A plain table: the first column to the left, the others to the right."""
+    """Print a plain table: the first column to the left, the others to the right.
+
+    The first column names the rows: it may wrap at words, but is never lost. Columns for which a
+    line has no room come below, with the names again.
+    """
+    cells = [columns, *rows]
+    room = out().width
+    widths = [max(cell_len(row[i]) + _GAP for row in cells) for i in range(len(columns))]
+    longest_word = max(cell_len(word) for row in cells for word in row[0].split() or [""])
+    names = min(widths[0], max(longest_word + _GAP, room - sum(widths[1:]), room // 3))
+    shown = 1
+    while shown < len(columns) or shown == 1:
+        end = shown + 1
+        while end < len(columns) and names + sum(widths[shown : end + 1]) <= room + _GAP:
+            end += 1
+        _print(_grid([[row[0], *row[shown:end]] for row in cells], names - _GAP))
+        shown = end
+
+
+def _grid(cells: list[list[str]], names: int) -> Table:
     grid = Table(box=None, pad_edge=False, header_style="bold")
-    for index, column in enumerate(columns):
-        first = index == 0  # the one that may be long; it wraps before a number is lost
-        grid.add_column(
-            column,
-            justify="left" if first else "right",
-            no_wrap=not first,
-            overflow="fold" if first else "ellipsis",
-        )
-    for row in rows:
+    grid.add_column(cells[0][0], width=names, overflow="fold")
+    for column in cells[0][1:]:
+        grid.add_column(column, justify="right", no_wrap=True)
+    for row in cells[1:]:
         grid.add_row(*(escape(cell) for cell in row))
-    _print(grid)
+    return grid
 
 
 def track(items: Iterable[Item], what: str, total: int | None = None) -> Iterator[Item]:
-    """Go through `items` with a progress bar: on a terminal; elsewhere a line now and then."""
+    """Yield the items with a progress bar on a terminal, with a line now and then elsewhere."""
     total = len(items) if isinstance(items, Sized) else total
     console = Console(stderr=True)
     if console.is_terminal:
@@ -175,13 +118,13 @@ def track(items: Iterable[Item], what: str, total: int | None = None) -> Iterato
         if time.monotonic() - said > _SECONDS_BETWEEN_LINES:
             said, shown = time.monotonic(), number
             console.print(f"{what}: {number} of {total}", markup=False)
-    if 0 < shown < number:  # who was told of the way is told of the end
+    if 0 < shown < number:  # progress that was reported is reported to its end
         console.print(f"{what}: {number} of {total}", markup=False)
 
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show that something goes on; only on a terminal, and never in the output."""
+    """Show that work is under way; only on a terminal, and never in the output."""
     with Console(stderr=True).status(escape(what)):
         yield
 
@@ -205,6 +148,20 @@ def patient_interrupt() -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, before)
 
 
+class _Note(rich.progress.ProgressColumn):
+    """A note beside a bar, cut to what is left of the line: the bar matters more."""
+
+    def __init__(self, room: int):
+        super().__init__()
+        self._room = max(_NARROWEST, room)
+
+    @override
+    def render(self, task: rich.progress.Task) -> Text:
+        note = Text(str(task.fields["note"]), no_wrap=True)
+        note.truncate(self._room, overflow="ellipsis")
+        return note
+
+
 class Meter:
     """Progress of something long: a bar on a terminal, a line now and then elsewhere."""
 
@@ -212,13 +169,20 @@ class Meter:
         self._what, self._total = what, total
         self._console = Console(stderr=True)
         self._said = time.monotonic()
+        width = self._console.width
+        bar = max(_NARROWEST, min(40, width // 4))
+        name = what if len(what) <= width // 3 else what[: width // 3 - 1] + "…"
+        # Beside the bar: its name, " 100%", " 0:00:00", and a space between columns.
         self._bar = rich.progress.Progress(
-            *rich.progress.Progress.get_default_columns(),
-            rich.progress.TextColumn("{task.fields[note]}"),
+            rich.progress.TextColumn("{task.description}"),
+            rich.progress.BarColumn(bar_width=bar),
+            rich.progress.TaskProgressColumn(),
+            rich.progress.TimeRemainingColumn(),
+            _Note(width - len(name) - bar - 16),
             console=self._console,
             disable=not self._console.is_terminal,
         )
-        self._task = self._bar.add_task(what, total=total, completed=already, note="")
+        self._task = self._bar.add_task(escape(name), total=total, completed=already, note="")
 
     def __enter__(self) -> "Meter":
         self._bar.start()
@@ -228,11 +192,11 @@ class Meter:
         self._bar.stop()
 
     def say(self, sentence: str) -> None:
-        """A line of its own, above the bar."""
+        """Print a line of its own, above the bar."""
         self._console.print(sentence, markup=False, soft_wrap=True)
 
     def update(self, count: int, note: str = "") -> None:
-        """So much is done."""
+        """Show that `count` steps are done."""
         self._bar.update(self._task, completed=count, note=note)
         quiet = time.monotonic() - self._said < _SECONDS_BETWEEN_LINES
         if not self._console.is_terminal and not quiet:

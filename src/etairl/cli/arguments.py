@@ -1,0 +1,132 @@
+"""How commands read their arguments: tyro, with errors of one sentence and help that wraps."""
+
+import contextlib
+import io
+import os
+import re
+import shutil
+import sys
+import textwrap
+from decimal import Decimal
+from typing import Any, TypeVar
+
+import tyro
+
+from etairl.types import InputError
+
+Parsed = TypeVar("Parsed")
+_WIDEST_TEXT = 100  # columns; longer lines are hard to read
+_BOX = r"\x1b\[[0-9;]*m|\[/?[a-z]+\]|[│╭╮╰╯─]+"
+# What tyro says, in plain words; applied in this order to the text of its box.
+_REWORDED = tuple(
+    (re.compile(pattern), plain)
+    for pattern, plain in (
+        (r"^(Parsing error|Invalid choice|Value error|Missing argument|Unrecognized options) ", ""),
+        (r" For full helptext, (?:run|see):? (.*)$", r"; see \1"),
+        (r" Argument helptext:.*(?=; see)", ""),
+        (r"Error parsing (?:[A-Z]+[a-z]\w*: )?", ""),
+        (r"no type matching .+? Got errors: (?:- <class 'NoneType'>: .*?\) )?- .+?: ", ""),
+        (r"could not convert string to float: ('.*?')", r"\1 is not a number"),
+        (r"input length (\d+) did not .* count (\d+) of [^;]*", r"it takes \2 values, got \1"),
+        (r"Could not parse arguments \[(.*?)\] into [^;]*", r"\1 are not numbers"),
+        (r"invalid choice ('.*?') for argument '(.*?)'", r"\2: invalid choice \1"),
+        (r"\. Expected one of \((.*?),?\) ?\.", r"; choose from \1"),
+        (r"Missing value for argument '(.*?)'\. Expected (\d+) values?\.", r"\1 needs a value"),
+        (r"Unrecognized options: ", "unknown option "),
+        (
+            r" (?:Perhaps you meant|Arguments similar to \S+): (--?[\w.-]+).*?(?=; see)",
+            r" (did you mean \1?)",
+        ),
+    )
+)
+_SPELLINGS = tyro.constructors.ConstructorRegistry()
+
+
+@_SPELLINGS.primitive_rule
+def _whole_numbers(
+    info: tyro.constructors.PrimitiveTypeInfo,
+) -> tyro.constructors.PrimitiveConstructorSpec[int] | None:
+    """A million may be written 1000000, 1_000_000 or 1e6."""
+    if info.type is not int:
+        return None
+    return tyro.constructors.PrimitiveConstructorSpec(
+        nargs=1,
+        metavar="INT",
+        instance_from_str=lambda words: whole(words[0]),
+        is_instance=lambda value: isinstance(value, int),
+        str_from_instance=lambda value: [str(value)],
+    )
+
+
+def whole(word: str) -> int:
+    """Read a whole number, exactly, in any of its spellings."""
+    if re.fullmatch(r"[+-]?\d+(\.\d+)?[eE]\d\d?", word):
+        number = Decimal(word)
+        if number == int(number):
+            return int(number)
+    try:
+        return int(word)
+    except ValueError:
+        raise ValueError(f"{word!r} is not a whole number") from None
+
+
+def parse(
+    config: type[Parsed],
+    arguments: list[str],
+    command: str,
+    default: Parsed | None = None,
+    pairs: bool = False,
+) -> Parsed:
+    """Fill a config dataclass from the command line; its docstrings are the help.
+
+    With `pairs` every switch has both a positive and a negative form: where a preset may have
+    turned it on already, it must be possible to say either.
+    """
+    # https://no-color.org: tyro itself looks at the terminal only.
+    tyro._experimental_options["ansi_codes"] = not os.environ.get("NO_COLOR")
+    errors = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(errors), contextlib.redirect_stdout(_Wrapped(sys.stdout)):
+            return tyro.cli(
+                config,
+                args=arguments,
+                prog=f"etairl {command}",
+                default=tyro.MISSING_NONPROP if default is None else default,
+                config=() if pairs else (tyro.conf.FlagCreatePairsOff,),
+                registry=_SPELLINGS,
+            )
+    except SystemExit as stop:
+        if stop.code:
+            raise InputError(_one_sentence(errors.getvalue())) from None
+        raise
+
+
+class _Wrapped:
+    """A stream that wraps long lines at words, but for those in boxes; tyro leaves them long."""
+
+    def __init__(self, stream: Any):
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        width = min(_WIDEST_TEXT, shutil.get_terminal_size().columns)
+        lines = text.split("\n")
+        long = [len(line) > width and not re.search(_BOX, line) for line in lines]
+        parts = (
+            textwrap.fill(line, width, break_long_words=False) if is_long else line
+            for line, is_long in zip(lines, long, strict=True)
+        )
+        return self._stream.write("\n".join(parts))
+
+
+def _one_sentence(box: str) -> str:
+    """Turn a box of tyro's with an error into one sentence."""
+    if "Required options" in box:
+        missing = re.findall(r"^│ {5}(\S.*?) *│$", re.sub(r"\x1b\[[0-9;]*m", "", box), re.MULTILINE)
+        return f"missing: {', and '.join(missing[:-1])}; see {missing[-1]}"
+    sentence = " ".join(re.sub(_BOX, " ", box).split())
+    for pattern, plain in _REWORDED:
+        sentence = pattern.sub(plain, sentence)
+    return sentence

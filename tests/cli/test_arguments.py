@@ -1,0 +1,106 @@
+"""How commands read their arguments: spellings, one-sentence errors, help that wraps."""
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import pytest
+import tyro
+
+from etairl.cli.arguments import parse, whole
+from etairl.types import InputError
+
+
+@dataclass(frozen=True)
+class Made:
+    """Make something out of a source, in about five minutes, and say so in a sentence that is long.
+
+    A second paragraph, which is also too long to be shown in one line of a terminal of 80 columns.
+    """
+
+    source: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="SOURCE")]
+    """where it is from"""
+    output: Annotated[str, tyro.conf.arg(aliases=["-o"], metavar="FILE")]
+    """where it goes"""
+    steps: int | None = None
+    """how many"""
+    bounds: tuple[float, float] | None = None
+    """low and high"""
+    rate: float = 1.0
+    """how fast"""
+    kind: Literal["one", "two"] = "one"
+    """which"""
+
+    def __post_init__(self):
+        if self.rate <= 0.0:
+            raise InputError(f"rate must be positive, got {self.rate}")
+
+
+@pytest.mark.parametrize(
+    ("word", "number"), [("1e6", 10**6), ("1.5e3", 1500), ("1_000", 1000), ("-2", -2), ("3E0", 3)]
+)
+def test_whole_numbers_have_several_spellings(word, number):
+    assert whole(word) == number
+
+
+@pytest.mark.parametrize("word", ["1.5", "1.25e1", "12e-1", "1e400", "many", ""])
+def test_what_is_not_a_whole_number_is_refused(word):
+    with pytest.raises(ValueError, match="is not a whole number"):
+        whole(word)
+
+
+def test_large_powers_are_exact():
+    assert whole("1e99") == 10**99
+
+
+@pytest.mark.parametrize("columns", ["40", "80", "100"])
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ("", "missing: SOURCE, and -o FILE, --output FILE"),
+        ("s", "missing: -o FILE, --output FILE"),
+        ("s -o f --steps all", "--steps: 'all' is not a whole number"),
+        ("s -o f --steps", "--steps needs a value"),
+        ("s -o f --bounds 1", "--bounds: it takes 2 values, got 1"),
+        ("s -o f --bounds a b", "--bounds: 'a', 'b' are not numbers"),
+        ("s -o f --rate fast", "--rate: 'fast' is not a number"),
+        ("s -o f --rate -1", "rate must be positive, got -1.0"),
+        ("s -o f --kind three", "--kind: invalid choice 'three'; choose from 'one', 'two'"),
+        ("s -o f --rat 2", "unknown option --rat, 2 (did you mean --rate?)"),
+        ("s -o f more", "unknown option more"),
+    ],
+)
+def test_errors_are_one_sentence(arguments, sentence, columns, monkeypatch):
+    monkeypatch.setenv("COLUMNS", columns)
+    with pytest.raises(InputError) as caught:
+        parse(Made, arguments.split(), "make")
+    assert str(caught.value) == f"{sentence}; see etairl make --help"
+
+
+@pytest.mark.parametrize("columns", [80, 100])
+def test_help_wraps_at_words(columns, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    with pytest.raises(SystemExit) as stop:
+        parse(Made, ["--help"], "make")
+    assert not stop.value.code
+    shown = capsys.readouterr().out
+    assert all(len(line) <= columns for line in shown.split("\n"))
+    assert "about five minutes" in " ".join(shown.split())
+    assert "\n\nA second paragraph" in shown
+
+
+@pytest.mark.parametrize("no_color", ["", "1"])
+def test_help_on_a_terminal_respects_no_color(no_color):
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    variables = os.environ | {"NO_COLOR": no_color, "TERM": "xterm", "COLUMNS": "80"}
+    program = "from etairl.cli.app import main; main(['eta', '--help'])"
+    command = [sys.executable, "-c", program]
+    subprocess.run(command, env=variables, stdout=theirs, check=True, timeout=60)
+    os.close(theirs)
+    shown = os.read(ours, 10_000)
+    os.close(ours)
+    assert b"usage" in shown
+    assert (b"\x1b[" in shown) == (not no_color)
