@@ -13,7 +13,7 @@ from etairl.figures.navigation import navigation_figure
 from etairl.figures.save import save_figure
 from etairl.rollouts import UniformPolicy, collect
 from etairl.tasks import make_task
-from etairl.tasks.navigation_world import NAME, World
+from etairl.tasks.navigation_world import NAME, LakeWorld
 from etairl.tasks.planner import Planner
 from etairl.tasks.product import ProductTask
 
@@ -25,7 +25,7 @@ def main() -> None:
     task = make_task(NAME, len(CORNERS), seed=0)
     assert isinstance(task, ProductTask)
     task.assign(CORNERS)
-    print(f"{task.spec.obs_dim} columns: position, distances from {len(World().lakes)} lakes, task")
+    print(f"{task.spec.obs_dim} columns: position, distances from {len(LakeWorld().lakes)} lakes, task")
     policies = {"planner": etairl.load_expert(NAME), "random": UniformPolicy(task)}
     for name, policy in policies.items():
         played = collect(np.random.default_rng(0), task, policy, len(CORNERS))
@@ -39,7 +39,7 @@ def main() -> None:
     starts = demos.observations[demos.offsets[:-1], :2].astype(float)
     targets = demos.tasks.astype(float)
     straight = np.hypot(*(targets - starts).T)
-    shortest = Planner(World()).lengths(starts, targets)
+    shortest = Planner(LakeWorld()).lengths(starts, targets)
     print(f"{len(demos)} demonstrations: {straight.mean():.2f} as the crow flies, ", end="")
     print(
         f"{shortest.mean():.2f} around the lakes, at most {(shortest / straight).max():.2f} times"

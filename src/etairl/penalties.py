@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from jaxtyping import Float
+from typing_extensions import override
 
 from etairl.simplex import project_simplex
 from etairl.types import InputError
@@ -27,11 +28,11 @@ _LEAST = 1e-4  # share of an even weight from which multiplicative weights alway
 class WeightSet(Protocol):
     r"""A convex set of feature weights $w$; its indicator is the penalty $\imath_{\mathcal C}$."""
 
-    def maximum(self, difference: Weights, previous: Weights | None = None) -> tuple[Any, Weights]:
+    def maximum(self, difference: Coefs, previous: Coefs | None = None) -> tuple[Any, Coefs]:
         r"""$\max_w w\cdot\Delta$ and where it is attained; at $\Delta = 0$, at `previous`."""
         ...
 
-    def project(self, weights: Weights) -> Weights:
+    def project(self, weights: Coefs) -> Coefs:
         """The nearest point of the set."""
         ...
 
@@ -39,13 +40,13 @@ class WeightSet(Protocol):
         r"""A step from $w$ that makes $w\cdot\Delta$ larger and stays in the set."""
         ...
 
-    def check(self, weights: Weights) -> None:
+    def check(self, weights: Coefs) -> None:
         """Refuse weights outside the set, up to rounding in single precision."""
         ...
 
 
 @dataclass(frozen=True)
-class Ball:
+class Ball(WeightSet):
     r"""$\lVert w\rVert_2 \le r$, as in EMMA.
 
     The maximum is $r\lVert\Delta\rVert_2$, at $w = r\Delta/\lVert\Delta\rVert_2$.
@@ -57,8 +58,8 @@ class Ball:
         if not (self.radius > 0.0 and math.isfinite(self.radius)):
             raise InputError(f"a ball of costs needs a positive radius, got {self.radius}")
 
-    def maximum(self, difference: Weights, previous: Weights | None = None) -> tuple[Any, Weights]:
-        """See `WeightSet`."""
+    @override
+    def maximum(self, difference: Coefs, previous: Coefs | None = None) -> tuple[Any, Coefs]:
         xp = difference.__array_namespace__()
         norm = xp.sqrt(xp.sum(difference**2))
         # Every w is a maximiser at 0: keep the one we had.
@@ -66,8 +67,8 @@ class Ball:
         direction = self.radius * difference / xp.where(norm > 0.0, norm, 1.0)
         return self.radius * norm, xp.where(norm > 0.0, direction, kept)
 
-    def project(self, weights: Weights) -> Weights:
-        """See `WeightSet`."""
+    @override
+    def project(self, weights: Coefs) -> Coefs:
         xp = weights.__array_namespace__()
         norm = xp.sqrt(xp.sum(weights**2))
         return weights * xp.where(norm > self.radius, self.radius / xp.where(norm > 0, norm, 1), 1)
@@ -76,8 +77,8 @@ class Ball:
         r"""See `WeightSet`; projected ascent, the nearest point to $w+\text{rate}\,\Delta$."""
         return self.project(weights + rate * difference)
 
-    def check(self, weights: Weights) -> None:
-        """See `WeightSet`."""
+    @override
+    def check(self, weights: Coefs) -> None:
         norm = math.sqrt(sum(float(w) ** 2 for w in weights))
         if not norm <= self.radius * (1.0 + _ROUNDING):
             raise InputError(
@@ -87,14 +88,14 @@ class Ball:
 
 
 @dataclass(frozen=True)
-class Simplex:
+class Simplex(WeightSet):
     r"""$w \ge 0$, $\sum_i w_i = 1$, as in WIEM.
 
     The maximum is $\max_i\Delta_i$, at a vertex; of several, the first.
     """
 
-    def maximum(self, difference: Weights, previous: Weights | None = None) -> tuple[Any, Weights]:
-        """See `WeightSet`."""
+    @override
+    def maximum(self, difference: Coefs, previous: Coefs | None = None) -> tuple[Any, Coefs]:
         xp = difference.__array_namespace__()
         vertex = xp.astype(
             xp.arange(difference.shape[0]) == xp.argmax(difference), difference.dtype
@@ -104,8 +105,8 @@ class Simplex:
         tied = xp.all(difference == difference[0])
         return xp.max(difference), xp.where(tied, previous, vertex)
 
-    def project(self, weights: Weights) -> Weights:
-        """See `WeightSet`."""
+    @override
+    def project(self, weights: Coefs) -> Coefs:
         return project_simplex(weights)
 
     def ascend(self, weights: Weights, difference: Weights, rate: Rate) -> Weights:
@@ -118,8 +119,8 @@ class Simplex:
         grown = grown * xp.exp(rate * (difference - xp.max(difference)))
         return grown / xp.sum(grown)
 
-    def check(self, weights: Weights) -> None:
-        """See `WeightSet`."""
+    @override
+    def check(self, weights: Coefs) -> None:
         values = [float(w) for w in weights]
         lowest, total = min(values), sum(values)
         if not (lowest >= -_ROUNDING and abs(total - 1.0) <= _ROUNDING):
@@ -159,20 +160,20 @@ class GAN:
     floor: float = 1e-12
     """the smallest D that makes a cost: where only the expert goes, log D would be infinite"""
 
-    def penalty(self, cost: Measure, expert: Measure) -> Any:
+    def penalty(self, cost: Masses, expert: Masses) -> Any:
         r"""$\psi_{GAN}(c)$; infinite where a cost is not negative and the expert goes."""
         xp = cost.__array_namespace__()
         negative = xp.where(cost < 0.0, cost, -1.0)
         g = xp.where(cost < 0.0, -negative - xp.log(-xp.expm1(negative)), math.inf)
         return xp.sum(xp.where(expert > 0.0, expert * xp.where(expert > 0.0, g, 0.0), 0.0))
 
-    def discriminator(self, own: Measure, expert: Measure) -> Measure:
+    def discriminator(self, own: Masses, expert: Masses) -> Masses:
         r"""$D = \mu/(\mu+\mu_E)$; one half where nobody goes."""
         xp = own.__array_namespace__()
         total = own + expert
         return xp.where(total > 0.0, own / xp.where(total > 0.0, total, 1.0), 0.5)
 
-    def maximum(self, own: Measure, expert: Measure) -> tuple[Any, Measure]:
+    def maximum(self, own: Masses, expert: Masses) -> tuple[Any, Masses]:
         r"""$\max_c\langle\mu-\mu_E, c\rangle - \psi_{GAN}(c)$, and the cost $\log D$."""
         xp = own.__array_namespace__()
         d = self.discriminator(own, expert)
@@ -180,7 +181,7 @@ class GAN:
         return value, xp.log(xp.clip(d, self.floor, None))
 
 
-def jensen_shannon(p: Measure, q: Measure) -> Any:
+def jensen_shannon(p: Masses, q: Masses) -> Any:
     r"""Jensen–Shannon divergence of two measures of equal mass.
 
     $\mathrm{JS} = \frac12\mathrm{KL}(p\Vert m) + \frac12\mathrm{KL}(q\Vert m)$ with
@@ -191,6 +192,6 @@ def jensen_shannon(p: Measure, q: Measure) -> Any:
     return 0.5 * sum(xp.sum(x * (_log(xp, x) - _log(xp, middle))) for x in (p, q))
 
 
-def _log(xp: Any, x: Measure) -> Measure:
+def _log(xp: Any, x: Masses) -> Masses:
     """Logarithm with log 0 = 0, for products in which 0 log 0 = 0."""
     return xp.log(xp.where(x > 0.0, x, 1.0))

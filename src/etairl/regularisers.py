@@ -19,11 +19,12 @@ from functools import cache
 from typing import Any, Protocol, runtime_checkable
 
 from jaxtyping import Float
+from typing_extensions import override
 
 from etairl.simplex import project_simplex
 from etairl.types import InputError
 
-Rows = Float[Any, "... action"]
+ActionRows = Float[Any, "... action"]
 Values = Float[Any, "..."]
 
 
@@ -31,19 +32,19 @@ Values = Float[Any, "..."]
 class Regulariser(Protocol):
     r"""A concave $\Omega$ of the action probabilities in one state."""
 
-    def value(self, policy: Rows) -> Values:
+    def value(self, policy: ActionRows) -> Values:
         r"""$\Omega(\pi)$."""
         ...
 
-    def gradient(self, policy: Rows) -> Rows:
+    def gradient(self, policy: ActionRows) -> ActionRows:
         r"""$\partial\Omega/\partial\pi(a)$, with every $\pi(a)$ a variable of its own."""
         ...
 
-    def softmin(self, q: Rows) -> Values:
+    def softmin(self, q: ActionRows) -> Values:
         r"""$\min_\pi \langle\pi, q\rangle - \Omega(\pi)$."""
         ...
 
-    def argmin(self, q: Rows) -> Rows:
+    def argmin(self, q: ActionRows) -> ActionRows:
         r"""The $\pi$ that attains `softmin(q)`."""
         ...
 
@@ -53,34 +54,34 @@ class Regulariser(Protocol):
 
 
 @dataclass(frozen=True)
-class Unregularised:
+class Unregularised(Regulariser):
     r"""$\Omega = 0$: a hard minimum, at the first of the best actions."""
 
-    def value(self, policy: Rows) -> Values:
-        """See `Regulariser`."""
+    @override
+    def value(self, policy: ActionRows) -> Values:
         return policy.__array_namespace__().sum(0.0 * policy, axis=-1)
 
-    def gradient(self, policy: Rows) -> Rows:
-        """See `Regulariser`."""
+    @override
+    def gradient(self, policy: ActionRows) -> ActionRows:
         return 0.0 * policy
 
-    def softmin(self, q: Rows) -> Values:
-        """See `Regulariser`."""
+    @override
+    def softmin(self, q: ActionRows) -> Values:
         return q.__array_namespace__().min(q, axis=-1)
 
-    def argmin(self, q: Rows) -> Rows:
-        """See `Regulariser`."""
+    @override
+    def argmin(self, q: ActionRows) -> ActionRows:
         xp = q.__array_namespace__()
         best = xp.argmin(q, axis=-1, keepdims=True)
         return xp.astype(xp.arange(q.shape[-1]) == best, q.dtype)
 
+    @override
     def drawn(self, log_prob: Values) -> Values:
-        """See `Regulariser`."""
         return 0.0 * log_prob
 
 
 @dataclass(frozen=True)
-class Entropy:
+class Entropy(Regulariser):
     r"""$\Omega(\pi) = -\alpha\sum_a\pi(a)\log\pi(a)$.
 
     The softmin is $-\alpha\log\sum_a e^{-q(a)/\alpha}$, at $\pi(a) \propto e^{-q(a)/\alpha}$.
@@ -92,30 +93,31 @@ class Entropy:
     def __post_init__(self):
         _check_weight("entropy", self.weight)
 
-    def value(self, policy: Rows) -> Values:
-        """See `Regulariser`."""
+    @override
+    def value(self, policy: ActionRows) -> Values:
         xp = policy.__array_namespace__()
         return -self.weight * xp.sum(policy * _log(xp, policy), axis=-1)
 
-    def gradient(self, policy: Rows) -> Rows:
-        """See `Regulariser`."""
+    @override
+    def gradient(self, policy: ActionRows) -> ActionRows:
         return -self.weight * (_steep_log(policy.__array_namespace__(), policy) + 1.0)
 
-    def softmin(self, q: Rows) -> Values:
-        """See `Regulariser`."""
+    @override
+    def softmin(self, q: ActionRows) -> Values:
         return _soft(q.__array_namespace__(), q, self.weight, 1.0)[0]
 
-    def argmin(self, q: Rows) -> Rows:
-        """See `Regulariser`."""
+    @override
+    def argmin(self, q: ActionRows) -> ActionRows:
         return _soft(q.__array_namespace__(), q, self.weight, 1.0)[1]
 
+    @override
     def drawn(self, log_prob: Values) -> Values:
-        r"""See `Regulariser`; $\alpha\log\pi(a)$."""
+        r"""$\alpha\log\pi(a)$."""
         return self.weight * log_prob
 
 
 @dataclass(frozen=True)
-class Tsallis:
+class Tsallis(Regulariser):
     r"""$\Omega(\pi) = \frac{\alpha}{q(q-1)}(1 - \sum_a\pi(a)^q)$: soft, yet bad actions get 0.
 
     The limit $q\to1$ is `Entropy`. For action values $x$ the minimiser is
@@ -133,22 +135,22 @@ class Tsallis:
         if not (self.q > 1.0 and math.isfinite(self.q)):
             raise InputError(f"tsallis needs q > 1, got {self.q:g}; the limit at 1 is the entropy")
 
-    def value(self, policy: Rows) -> Values:
-        """See `Regulariser`."""
+    @override
+    def value(self, policy: ActionRows) -> Values:
         powers = policy.__array_namespace__().sum(policy**self.q, axis=-1)
         return self.weight / (self.q * (self.q - 1.0)) * (1.0 - powers)
 
-    def gradient(self, policy: Rows) -> Rows:
-        """See `Regulariser`."""
+    @override
+    def gradient(self, policy: ActionRows) -> ActionRows:
         return -self.weight / (self.q - 1.0) * policy ** (self.q - 1.0)
 
-    def softmin(self, q: Rows) -> Values:
-        """See `Regulariser`."""
+    @override
+    def softmin(self, q: ActionRows) -> Values:
         policy = self.argmin(q)
         return q.__array_namespace__().sum(policy * q, axis=-1) - self.value(policy)
 
-    def argmin(self, q: Rows) -> Rows:
-        """See `Regulariser`."""
+    @override
+    def argmin(self, q: ActionRows) -> ActionRows:
         if self.q == 2.0:
             return project_simplex(-q / self.weight)
         xp = q.__array_namespace__()
@@ -164,8 +166,9 @@ class Tsallis:
         policy = xp.clip(steep + high, 0.0, None) ** (1.0 / (self.q - 1.0))
         return policy / xp.sum(policy, axis=-1, keepdims=True)
 
+    @override
     def drawn(self, log_prob: Values) -> Values:
-        r"""See `Regulariser`; $\alpha\frac{\pi(a)^{q-1}-1}{q(q-1)}$, for densities, too."""
+        r"""$\alpha\frac{\pi(a)^{q-1}-1}{q(q-1)}$, for densities, too."""
         xp = log_prob.__array_namespace__()
         # A density has no upper bound; beyond e^30 it is as good as infinite.
         power = xp.exp(xp.clip((self.q - 1.0) * log_prob, None, 30.0))
@@ -173,7 +176,7 @@ class Tsallis:
 
 
 @dataclass(frozen=True, eq=False)
-class KullbackLeibler:
+class KullbackLeibler(Regulariser):
     r"""$\Omega(\pi) = -\alpha\,\mathrm{KL}(\pi \Vert \pi_0)$: stay near a reference policy.
 
     The softmin is $-\alpha\log\sum_a\pi_0(a)e^{-q(a)/\alpha}$. Equal to itself alone, so a solver
@@ -182,7 +185,7 @@ class KullbackLeibler:
 
     weight: float = 1.0
     r"""$\alpha > 0$, in the units of the cost"""
-    reference: Rows | None = None
+    reference: ActionRows | None = None
     r"""$\pi_0$, positive everywhere; None for a solver that keeps it as a network, and needs
     nothing but `drawn`"""
 
@@ -197,33 +200,34 @@ class KullbackLeibler:
             raise InputError("the rows of the reference policy of a KL regulariser must sum to 1")
 
     @property
-    def table(self) -> Rows:
+    def table(self) -> ActionRows:
         """The reference, where sums over all actions need it."""
         if self.reference is None:
             raise InputError("KullbackLeibler() without a reference knows drawn actions only")
         return self.reference
 
-    def value(self, policy: Rows) -> Values:
-        """See `Regulariser`."""
+    @override
+    def value(self, policy: ActionRows) -> Values:
         xp = policy.__array_namespace__()
         ratio = _log(xp, policy) - xp.log(self.table)
         return -self.weight * xp.sum(policy * ratio, axis=-1)
 
-    def gradient(self, policy: Rows) -> Rows:
-        """See `Regulariser`."""
+    @override
+    def gradient(self, policy: ActionRows) -> ActionRows:
         xp = policy.__array_namespace__()
         return -self.weight * (_steep_log(xp, policy) - xp.log(self.table) + 1.0)
 
-    def softmin(self, q: Rows) -> Values:
-        """See `Regulariser`."""
+    @override
+    def softmin(self, q: ActionRows) -> Values:
         return _soft(q.__array_namespace__(), q, self.weight, self.table)[0]
 
-    def argmin(self, q: Rows) -> Rows:
-        """See `Regulariser`."""
+    @override
+    def argmin(self, q: ActionRows) -> ActionRows:
         return _soft(q.__array_namespace__(), q, self.weight, self.table)[1]
 
+    @override
     def drawn(self, log_prob: Values) -> Values:
-        r"""See `Regulariser`; $\alpha\varphi$ of the log-*ratio* $\log\pi(a)-\log\pi_0(a)$."""
+        r"""$\alpha\varphi$ of the log-*ratio* $\log\pi(a)-\log\pi_0(a)$."""
         return self.weight * log_prob
 
 
@@ -254,7 +258,7 @@ def parse_regulariser(text: str) -> Regulariser:
     return known[text]
 
 
-def _soft(xp: Any, q: Rows, weight: float, reference: Any) -> tuple[Values, Rows]:
+def _soft(xp: Any, q: ActionRows, weight: float, reference: Any) -> tuple[Values, ActionRows]:
     # Shifted by the smallest q, so that no exponential overflows.
     low = xp.min(q, axis=-1, keepdims=True)
     mass = reference * xp.exp((low - q) / weight)
@@ -262,12 +266,12 @@ def _soft(xp: Any, q: Rows, weight: float, reference: Any) -> tuple[Values, Rows
     return (low - weight * xp.log(total))[..., 0], mass / total
 
 
-def _log(xp: Any, policy: Rows) -> Rows:
+def _log(xp: Any, policy: ActionRows) -> ActionRows:
     """Logarithm with log 0 = 0, for products in which 0 log 0 = 0."""
     return xp.log(xp.where(policy > 0.0, policy, 1.0))
 
 
-def _steep_log(xp: Any, policy: Rows) -> Rows:
+def _steep_log(xp: Any, policy: ActionRows) -> ActionRows:
     """Logarithm that is very negative at 0, as a slope there must be, yet finite."""
     return xp.log(xp.clip(policy, xp.finfo(policy.dtype).smallest_normal, None))
 

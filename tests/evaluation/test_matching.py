@@ -3,7 +3,7 @@ import pytest
 
 from etairl.demos.dataset import Standardiser
 from etairl.eta import Geometric
-from etairl.evaluation.matching import MEASURES, Points, Reference, normalised_cost
+from etairl.evaluation.matching import MEASURES, Reference, StepSample, normalised_cost
 from etairl.types import InputError, Trajectories
 
 
@@ -77,11 +77,11 @@ def test_rho_does_not_see_the_order_of_steps_and_mu_does(rng):
 
 
 def test_points_are_spread_over_episodes_and_time(rng):
-    points = Points.of(walk(rng, 50, 100), 500)
+    points = StepSample.of(walk(rng, 50, 100), 500)
     assert 400 <= len(points.pairs) <= 600
     assert len(np.unique(points.groups)) >= 20
     assert len(np.unique(points.time)) > 90
-    whole = Points.of(walk(rng, 4, 10), 500)
+    whole = StepSample.of(walk(rng, 4, 10), 500)
     assert len(whole.pairs) == 40
 
 
@@ -114,6 +114,6 @@ def test_a_short_episode_among_long_ones_is_not_lost(rng):
         truncated=last,
         offsets=offsets,
     )
-    points = Points.of(t, 202)
+    points = StepSample.of(t, 202)
     assert np.bincount(points.groups).tolist() == [100, 1, 1, 1, 1, 100, 1]
     assert (points.time < lengths[points.groups]).all()

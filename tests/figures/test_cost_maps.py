@@ -6,7 +6,7 @@ from matplotlib.patches import Circle
 
 from etairl.figures.cost_maps import cost_maps_figure
 from etairl.figures.save import save_figure
-from etairl.tasks.navigation_world import World
+from etairl.tasks.navigation_world import LakeWorld
 
 
 def test_panels_and_colours(rng, tmp_path):
@@ -25,7 +25,7 @@ def test_panels_and_colours(rng, tmp_path):
         assert picture.get_extent() == [-10, 10, -10, 10]
         assert axes.lines[0].get_xydata() == pytest.approx(np.array([place]))
         circles = [patch for patch in axes.patches if isinstance(patch, Circle)]
-        assert [(*c.center, c.radius) for c in circles] == list(World().lakes)
+        assert [(*c.center, c.radius) for c in circles] == list(LakeWorld().lakes)
     assert len({picture.get_clim() for picture in pictures}) == 1
     low, high = pictures[0].get_clim()
     assert low == pytest.approx(np.nanpercentile(costs, 1))

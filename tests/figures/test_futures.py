@@ -6,7 +6,7 @@ from matplotlib.patches import Circle
 
 from etairl.figures.futures import Walk, futures_figure
 from etairl.figures.save import save_figure
-from etairl.tasks.navigation_world import World
+from etairl.tasks.navigation_world import LakeWorld
 from etairl.types import InputError
 
 
@@ -25,7 +25,7 @@ def lines(axes):
 
 def test_places_on_the_map(rng):
     walks = [made_up(rng, 2, title=f"target {i}") for i in range(4)]
-    figure = futures_figure(walks, World())
+    figure = futures_figure(walks, LakeWorld())
     assert [axes.get_title() for axes in figure.axes] == [walk.title for walk in walks]
     for axes, walk in zip(figure.axes, walks, strict=True):
         drawn = lines(axes)
@@ -36,7 +36,7 @@ def test_places_on_the_map(rng):
         looks = [(drawn[k].get_marker(), drawn[k].get_linestyle()) for k in drawn]
         assert looks == [("^", "None"), ("None", "-"), ("o", "None"), ("o", "None")]
         circles = [patch for patch in axes.patches if isinstance(patch, Circle)]
-        assert [(*c.center, c.radius) for c in circles] == list(World().lakes)
+        assert [(*c.center, c.radius) for c in circles] == list(LakeWorld().lakes)
         assert axes.get_xlim() == (-10.0, 10.0)
     (legend,) = figure.legends
     words = [text.get_text() for text in legend.get_texts()]
@@ -67,4 +67,4 @@ def test_what_cannot_be_drawn(rng):
     with pytest.raises(InputError, match="places have 2, 3 numbers"):
         futures_figure([made_up(rng, 2), made_up(rng, 3)])
     with pytest.raises(InputError, match="do not lie on a map"):
-        futures_figure([made_up(rng, 3)], World())
+        futures_figure([made_up(rng, 3)], LakeWorld())

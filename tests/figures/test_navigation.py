@@ -8,7 +8,7 @@ from matplotlib.patches import Circle
 
 from etairl.demos import load_demos
 from etairl.figures.navigation import navigation_figure
-from etairl.tasks.navigation_world import World
+from etairl.tasks.navigation_world import LakeWorld
 from etairl.types import InputError
 
 
@@ -16,7 +16,7 @@ def test_the_map_and_the_walks():
     walks = load_demos("etairl-Navigation-v0-300x50").trajectories.take(np.arange(3))
     (axes,) = navigation_figure(walks).axes
     circles = [patch for patch in axes.patches if isinstance(patch, Circle)]
-    assert [(*c.center, c.radius) for c in circles] == list(World().lakes)
+    assert [(*c.center, c.radius) for c in circles] == list(LakeWorld().lakes)
     lines = [line.get_xydata() for line in axes.lines]
     assert len(lines) == 9  # path, start and target of each
     for i in range(3):

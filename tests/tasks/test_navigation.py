@@ -14,11 +14,11 @@ import etairl.tasks.navigation_env
 from etairl.demos import load_demos
 from etairl.rollouts import UniformPolicy, collect
 from etairl.tasks import make_task
-from etairl.tasks.navigation_world import NAME, NavigationTask, World, clip_to_disc
+from etairl.tasks.navigation_world import NAME, LakeWorld, NavigationTask, clip_to_disc
 from etairl.tasks.rendering import Scene
 from etairl.types import InputError, MultiTask, RejoinableTask
 
-WORLD = World()
+WORLD = LakeWorld()
 COORDINATE = st.floats(-10.0, 10.0, allow_nan=False)
 PART = st.floats(-1.5, 1.5, allow_nan=False)
 LAKE, ANGLE = st.integers(0, 3), st.floats(0.0, 2 * math.pi)
@@ -111,7 +111,7 @@ def test_no_motion_against_a_blocked_direction(lake, angle, lean):
 @pytest.mark.parametrize("odd", [np.nan, np.inf])
 def test_an_action_that_is_no_number_is_refused(odd):
     with pytest.raises(InputError, match="NaN or infinite"):
-        World().move(np.zeros((2, 2)), np.array([[0.1, 0.2], [odd, 0.0]]))
+        LakeWorld().move(np.zeros((2, 2)), np.array([[0.1, 0.2], [odd, 0.0]]))
 
 
 def test_a_thin_bay_is_not_jumped():
@@ -138,7 +138,7 @@ def test_two_lakes_in_one_step():
     """Whichever comes first stops the step, in either order of the list."""
     lakes = ((-0.6, 0.0, 0.2), (0.0, 0.0, 0.2))
     for order in (lakes, lakes[::-1]):
-        world = World(2.0, order)
+        world = LakeWorld(2.0, order)
         reached = world.move(np.array([[-1.0, 0.0]]), np.array([[1.0, 0.0]]))
         assert reached[0] == pytest.approx((-0.8, 0.0))
 
@@ -153,7 +153,7 @@ def test_two_lakes_in_one_step():
 )
 def test_maps_that_cannot_be(lakes, message):
     with pytest.raises(InputError, match=message):
-        World(lakes=lakes)
+        LakeWorld(lakes=lakes)
 
 
 def test_starts_and_targets_are_uniform_on_land(rng):
@@ -257,7 +257,7 @@ def test_a_million_steps_a_second(rng):
 
 
 def test_what_is_invented_is_moved_to_where_one_can_be():
-    world, rng = World(), np.random.default_rng(0)
+    world, rng = LakeWorld(), np.random.default_rng(0)
     seen = rng.normal(0.0, 8.0, (500, 8)).astype(np.float32)
     actions = rng.normal(0.0, 1.0, (500, 2)).astype(np.float32)
     mended, steps = world.mend(seen, actions)

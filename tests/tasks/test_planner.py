@@ -9,7 +9,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from etairl.rollouts import collect
 from etairl.tasks import make_task, planned_expert
-from etairl.tasks.navigation_world import NAME, World
+from etairl.tasks.navigation_world import NAME, LakeWorld
 from etairl.tasks.planner import Planner
 
 STENCIL = [
@@ -17,7 +17,7 @@ STENCIL = [
 ]
 
 
-def grid_lengths(world: World, spacing: float, sources: list[int]) -> tuple[np.ndarray, ...]:
+def grid_lengths(world: LakeWorld, spacing: float, sources: list[int]) -> tuple[np.ndarray, ...]:
     """Dijkstra on a grid whose points are joined with all neighbours up to 7 rows away."""
     n = round(2 * world.half_side / spacing) + 1
     axis = np.linspace(-world.half_side, world.half_side, n)
@@ -43,7 +43,9 @@ def grid_lengths(world: World, spacing: float, sources: list[int]) -> tuple[np.n
     return points, land, sources, dijkstra(graph, directed=False, indices=sources)
 
 
-@pytest.mark.parametrize("world", [World(), World(6.0, ((-1.0, 0.0, 2.0), (2.5, 0.5, 1.2)))])
+@pytest.mark.parametrize(
+    "world", [LakeWorld(), LakeWorld(6.0, ((-1.0, 0.0, 2.0), (2.5, 0.5, 1.2)))]
+)
 def test_lengths_are_those_of_a_fine_grid(world, rng):
     """A path on the grid is no shorter, and with 7 rows of neighbours at most 1 % longer."""
     points, land, sources, lengths = grid_lengths(world, world.half_side / 75, [3, 77])
@@ -61,7 +63,7 @@ def test_lengths_are_those_of_a_fine_grid(world, rng):
 
 def test_around_one_disc():
     """From (-2, 0) to (2, 0) around the unit disc: two tangents and an arc."""
-    planner = Planner(World(5.0, ((0.0, 0.0, 1.0),)))
+    planner = Planner(LakeWorld(5.0, ((0.0, 0.0, 1.0),)))
     start, end = np.array([[-2.0, 0.0]]), np.array([[2.0, 0.0]])
     exact = 2 * math.sqrt(3.0) + math.pi - 2 * math.acos(0.5)
     assert planner.lengths(start, end) == pytest.approx([exact], abs=1e-12)
@@ -72,7 +74,7 @@ def test_around_one_disc():
 
 def test_crossing_between_two_discs():
     """Under one and over the other: the inner common tangent."""
-    planner = Planner(World(8.0, ((-2.0, 0.5, 1.0), (2.0, -0.5, 1.0))))
+    planner = Planner(LakeWorld(8.0, ((-2.0, 0.5, 1.0), (2.0, -0.5, 1.0))))
     start, end = np.array([[-5.0, -0.5]]), np.array([[5.0, 0.5]])
     length = planner.lengths(start, end)[0]
     assert math.dist(start[0], end[0]) < length < 10.2
@@ -82,7 +84,7 @@ def test_crossing_between_two_discs():
 
 
 def test_without_lakes_the_way_is_straight(rng):
-    planner = Planner(World(lakes=()))
+    planner = Planner(LakeWorld(lakes=()))
     a, b = rng.uniform(-9, 9, (2, 50, 2))
     assert planner.lengths(a, b) == pytest.approx(np.hypot(*(b - a).T))
 
@@ -96,7 +98,9 @@ def test_the_policy_solves_every_task_on_nearly_the_shortest_path():
     assert np.abs(left).max() < 1e-5
     places = played.observations[:, :2].reshape(300, 50, 2)
     walked = np.hypot(*np.diff(places, axis=1).transpose(2, 0, 1)).sum(axis=1)
-    shortest = Planner(World()).lengths(*(x.astype(float) for x in (places[:, 0], played.tasks)))
+    shortest = Planner(LakeWorld()).lengths(
+        *(x.astype(float) for x in (places[:, 0], played.tasks))
+    )
     assert walked.sum() / shortest.sum() < 1.01
     assert (walked / shortest).max() < 1.06  # unit steps along tangents of a small lake
     drawn = collect(np.random.default_rng(0), task, policy, 300)
@@ -106,12 +110,12 @@ def test_the_policy_solves_every_task_on_nearly_the_shortest_path():
 @pytest.mark.parametrize("lake", range(4))
 def test_the_policy_leaves_a_shore(lake):
     """From 24 places on the shore to the other side: it is not caught in single precision."""
-    x, y, r = World().lakes[lake]
+    x, y, r = LakeWorld().lakes[lake]
     angles = np.linspace(0, 2 * math.pi, 24, endpoint=False)
     circle = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     positions = [x, y] + (r + 1e-13) * circle
     targets = [x, y] - (r + 0.3) * circle
-    policy, world = planned_expert(NAME), World()
+    policy, world = planned_expert(NAME), LakeWorld()
     for _ in range(30):
         seen = np.concatenate([world.observe(positions), targets], axis=1).astype(np.float32)
         positions = world.move(positions, policy(None, seen))

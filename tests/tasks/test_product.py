@@ -9,7 +9,7 @@ from etairl.rollouts import UniformPolicy, collect
 from etairl.tasks import catalogue as entries
 from etairl.tasks import make_task, planned_expert, register_tasks, task_space
 from etairl.tasks.fetch import GRIPPER, all_goals, near_goals
-from etairl.tasks.navigation_world import NAME, World
+from etairl.tasks.navigation_world import NAME, LakeWorld
 from etairl.tasks.product import Goals, ProductTask
 from etairl.types import InputError, MultiTask, RejoinableTask
 
@@ -191,4 +191,4 @@ def test_fetch_reach_has_our_goals(rng):
 
 
 def test_the_map_of_the_catalogue_is_the_map_of_the_engine():
-    assert make_task(NAME, 1)._task._task.world == World()
+    assert make_task(NAME, 1)._task._task.world == LakeWorld()

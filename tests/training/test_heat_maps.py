@@ -63,7 +63,7 @@ def test_values_are_those_of_the_cost_in_the_environment(result):
             assert maps.costs[number, row, column] == pytest.approx(by_hand[0], abs=1e-5)
     assert np.nanstd(maps.costs) > 1e-3  # so the comparison tells places apart
     middle = np.array([[-4.5, 4.5]])  # row 14, column 5: in the first lake
-    assert not World().on_land(middle)[0]
+    assert not LakeWorld().on_land(middle)[0]
     assert np.isnan(maps.costs[:, 14, 5]).all()
     assert not np.isnan(maps.costs[:, 0, 0]).any()
     assert maps.at_rest
@@ -86,7 +86,7 @@ def test_other_inputs(tmp_path, inputs):
 
 
 def test_targets_are_tasks_of_the_environment():
-    World().check_targets(np.array(list(TARGETS.values())))
+    LakeWorld().check_targets(np.array(list(TARGETS.values())))
 
 
 def test_from_the_command_line(result, tmp_path, capsys):

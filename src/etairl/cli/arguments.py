@@ -110,7 +110,12 @@ class _Wrapped:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
+    def flush(self) -> None:
+        """Pass on what was written."""
+        self._stream.flush()
+
     def write(self, text: str) -> int:
+        """Write the text, its long lines wrapped."""
         width = min(_WIDEST_TEXT, shutil.get_terminal_size().columns)
         lines = text.split("\n")
         long = [len(line) > width and not re.search(_BOX, line) for line in lines]

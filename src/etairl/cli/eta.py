@@ -16,7 +16,7 @@ _LONGEST = 20_000  # the law takes time quadratic in the horizon
 
 
 @dataclass(frozen=True)
-class Config:
+class EtaConfig:
     """Show what a weighting really does.
 
     Prints the law of the frame n = t + k that a discriminator is shown, next to the uniform law
@@ -42,7 +42,7 @@ class Config:
 
 def run(arguments: list[str]) -> int:
     """The command."""
-    config = parse(Config, arguments, "eta")
+    config = parse(EtaConfig, arguments, "eta")
     eta = parse_eta(config.spec)
     if not 1 <= config.horizon <= _LONGEST:
         raise InputError(f"--horizon must lie in [1, {_LONGEST}], got {config.horizon}")
@@ -65,7 +65,7 @@ def run(arguments: list[str]) -> int:
     return 0
 
 
-def _print(config: Config, eta: Eta, law: np.ndarray, summary: dict[str, float]) -> None:
+def _print(config: EtaConfig, eta: Eta, law: np.ndarray, summary: dict[str, float]) -> None:
     horizon = config.horizon
     tail = eta.tail(horizon)
     rows = [

@@ -136,7 +136,7 @@ def _draw(
         made, _ = generator.futures(rng, episode.observations[starts])
         path = episode.observations[:, place]
         walks.append(Walk(path, held_out.tasks[i], made[:, place], f"task {number + 1}"))
-    world = World() if demos.spec.environment == NAVIGATION else None
+    world = LakeWorld() if demos.spec.environment == NAVIGATION else None
     save_figure(futures_figure(walks, world), config.output / FIGURE)
 
 

@@ -15,7 +15,7 @@ _LARGEST = 2048
 
 
 @dataclass(frozen=True)
-class Config:
+class RenderConfig:
     """Draw the learner beside a demonstration, as .mp4 or .gif."""
 
     run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
@@ -44,7 +44,7 @@ class Config:
 
 def run(arguments: list[str]) -> int:
     """The command."""
-    config = parse(Config, arguments, "render")
+    config = parse(RenderConfig, arguments, "render")
     _check(config)
     # The packages that draw are an extra; they are looked for before anything slow.
     from etairl.tasks.offscreen import need
@@ -78,7 +78,7 @@ def run(arguments: list[str]) -> int:
     return 0
 
 
-def _check(config: Config) -> None:
+def _check(config: RenderConfig) -> None:
     if config.output.suffix.lower() not in (".mp4", ".gif"):
         raise InputError(f"{config.output}: the name of a clip ends in .mp4 or .gif")
     if config.output.exists() and not config.overwrite:

@@ -23,7 +23,7 @@ _SHORTEST = 30  # steps an episode needs to show anything
 
 
 @dataclass(frozen=True)
-class Cycle:
+class MovementCycle:
     """A repeating movement."""
 
     length: int
@@ -43,7 +43,7 @@ class Cycle:
 class Rhythm:
     """What the autocorrelation says: a cycle, if there is one, and how long memory lasts."""
 
-    cycle: Cycle | None
+    cycle: MovementCycle | None
     mixing_time: float | None
     """integrated autocorrelation time in steps; None when episodes are too short to tell"""
 
@@ -110,7 +110,7 @@ def _find_cycle(
     signals: list[np.ndarray],
     each: list[np.ndarray],
     mean: Float[np.ndarray, " lags"],
-) -> Cycle | None:
+) -> MovementCycle | None:
     length, rise = _peak(mean)
     if length < 2 or mean[length] < 0.2:
         return None
@@ -125,7 +125,7 @@ def _find_cycle(
         return None
     height = float(mean[length])
     sure = height >= 0.5 and agreeing >= 0.8 * len(each) and p_value <= 0.01
-    return Cycle(length, height, agreeing, len(each), p_value, "high" if sure else "low")
+    return MovementCycle(length, height, agreeing, len(each), p_value, "high" if sure else "low")
 
 
 def _surrogate(rng: np.random.Generator, signal: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-Row = Mapping[str, Any]
+MetricRow = Mapping[str, Any]
 LONG = 10
 """cycles in a row before something is called a trouble"""
 
@@ -22,23 +22,23 @@ class Diagnosis:
     message: str
 
 
-def _saturated(row: Row) -> bool:
+def _saturated(row: MetricRow) -> bool:
     return min(row["cost/accuracy_learner"], row["cost/accuracy_expert"]) >= 0.99
 
 
-def _constant(row: Row) -> bool:
+def _constant(row: MetricRow) -> bool:
     return abs(row["cost/gan_loss"] - 2.0 * math.log(2.0)) < 0.01
 
 
-def _no_entropy(row: Row) -> bool:
+def _no_entropy(row: MetricRow) -> bool:
     return row["solver/temperature"] < 1e-4
 
 
-def _at_bounds(row: Row) -> bool:
+def _at_bounds(row: MetricRow) -> bool:
     return row["actions_at_bounds"] > 0.9
 
 
-_TROUBLES: dict[str, tuple[Callable[[Row], bool], str]] = {
+_TROUBLES: dict[str, tuple[Callable[[MetricRow], bool], str]] = {
     "discriminator_saturated": (
         _saturated,
         "the discriminator tells learner and expert apart without fault, so its cost says little; "
@@ -61,7 +61,7 @@ _TROUBLES: dict[str, tuple[Callable[[Row], bool], str]] = {
 }
 
 
-def diagnose(rows: Sequence[Row]) -> list[Diagnosis]:
+def diagnose(rows: Sequence[MetricRow]) -> list[Diagnosis]:
     """Troubles that lasted `LONG` cycles in a row, each where it first did."""
     found = []
     for name, (is_so, message) in _TROUBLES.items():
@@ -87,7 +87,7 @@ class Collapse:
     """what was looked at: return, or mmd2_mu where returns say nothing"""
 
 
-def collapsed(rows: Sequence[Row]) -> Collapse:
+def collapsed(rows: Sequence[MetricRow]) -> Collapse:
     """Share of cycles that are under half of the best so far, counted from the first cycle.
 
     "Half" is measured from the first, untrained cycle, so that it has a meaning where returns are
@@ -116,7 +116,7 @@ def _lost(values: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
     return gained < 0.5 * best, best > max(least, 1e-9)
 
 
-def _certain_again(rows: Sequence[Row]) -> np.ndarray:
+def _certain_again(rows: Sequence[MetricRow]) -> np.ndarray:
     right = np.array(
         [
             min(row.get("cost/accuracy_learner", 0.0), row.get("cost/accuracy_expert", 0.0))

@@ -17,7 +17,7 @@ from jaxtyping import Float, Int
 
 from etairl.measures import FutureSampler, time_weights
 
-Values = Float[np.ndarray, "steps features"]
+FeatureValues = Float[np.ndarray, "steps features"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def feature_gaps(
 
 
 def weighted_means(
-    values: Values, offsets: Int[np.ndarray, " episodes_and_one"], sampler: FutureSampler
+    values: FeatureValues, offsets: Int[np.ndarray, " episodes_and_one"], sampler: FutureSampler
 ) -> tuple[Float[np.ndarray, " features"], Float[np.ndarray, " features"]]:
     """Means of features under the law from which the sampler draws, and their standard errors."""
     lengths = np.diff(offsets)
@@ -66,7 +66,7 @@ def weighted_means(
 
 
 def clustered_means(
-    values: Values,
+    values: FeatureValues,
     weights: Float[np.ndarray, " steps"],
     starts: Int[np.ndarray, " episodes"],
 ) -> tuple[Float[np.ndarray, " features"], Float[np.ndarray, " features"]]:

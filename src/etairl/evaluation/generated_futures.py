@@ -22,8 +22,8 @@ from jaxtyping import Float
 from etairl.evaluation.kernel import kernel_sums
 from etairl.types import InputError
 
-States = Float[np.ndarray, "n obs"]
-Pairs = Float[np.ndarray, "n obs_and_act"]
+Observations = Float[np.ndarray, "n obs"]
+FuturePairs = Float[np.ndarray, "n obs_and_act"]
 _FLIPS = 1000
 
 
@@ -49,9 +49,9 @@ class Futures:
 
 def judge_futures(
     rng: np.random.Generator,
-    states: States,
-    true: tuple[Pairs, Pairs],
-    generated: tuple[Pairs, Pairs],
+    states: Observations,
+    true: tuple[FuturePairs, FuturePairs],
+    generated: tuple[FuturePairs, FuturePairs],
 ) -> Futures:
     """Two draws of generated futures beside two of true ones, all at the same states.
 
@@ -83,13 +83,13 @@ def judge_futures(
     )
 
 
-def _change(states: States, futures: Pairs) -> Pairs:
+def _change(states: Observations, futures: FuturePairs) -> FuturePairs:
     change = np.array(futures, np.float64)
     change[:, : states.shape[1]] -= states
     return change
 
 
-def _standard(x: States) -> Float[np.ndarray, "n kept"]:
+def _standard(x: Observations) -> Float[np.ndarray, "n kept"]:
     x = np.asarray(x, np.float64)
     scale = x.std(axis=0)
     moving = scale > 1e-6 * np.maximum(1.0, np.abs(x).max(axis=0))

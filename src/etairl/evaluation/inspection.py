@@ -8,7 +8,7 @@ import numpy as np
 from etairl.demos import Demos
 from etairl.demos.dataset import constant_columns
 from etairl.eta import Eta, Geometric, Poisson
-from etairl.evaluation.cycle import Cycle, rhythm
+from etairl.evaluation.cycle import MovementCycle, rhythm
 from etairl.evaluation.mmd import Floor, floor
 from etairl.measures import FutureSampler
 from etairl.types import Trajectories, check_seed
@@ -66,7 +66,7 @@ class Inspection:
     final_observations: bool
     floor_raw: Floor | None
     floor_standardised: Floor | None
-    cycle: Cycle | None
+    cycle: MovementCycle | None
     mixing_time: float | None
     advice: Advice
     warnings: list[str]
@@ -127,7 +127,7 @@ def _floors(rng: np.random.Generator, demos: Demos) -> tuple[Floor | None, Floor
     return floor(rng, pairs, groups), floor(rng, demos.standardiser(pairs), groups)
 
 
-def _advice(cycle: Cycle | None, mixing_time: float | None, horizon: int) -> Advice:
+def _advice(cycle: MovementCycle | None, mixing_time: float | None, horizon: int) -> Advice:
     if cycle is not None:
         eta = Poisson(float(cycle.length))
         why = (

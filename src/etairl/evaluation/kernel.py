@@ -11,16 +11,16 @@ from threadpoolctl import threadpool_limits
 
 from etairl.types import InputError
 
-Points = Float[np.ndarray, "rows dims"]
+Sample = Float[np.ndarray, "rows dims"]
 Bandwidth = float | Literal["paper", "median"]
-Progress = Callable[[float], None]
+OnProgress = Callable[[float], None]
 
 _BLOCK = 1024  # rows and columns at a time: 4 MB of kernel values in single precision
 _SMALL = 2**27  # pairs (11,585 points) below which double precision takes a fraction of a second
 _MAX_NORM = 256.0  # squared, in bandwidths: single precision then errs by at most 1e-4, mostly 1e-7
 
 
-def resolve_bandwidth(points: Points, bandwidth: Bandwidth) -> float:
+def resolve_bandwidth(points: Sample, bandwidth: Bandwidth) -> float:
     r"""$h$: a number as it is, `"paper"` is the dimension, `"median"` the median $|x_i-x_j|^2$."""
     if bandwidth == "paper":
         return float(points.shape[1])
@@ -43,11 +43,11 @@ def _median_distance2(points: np.ndarray, most: int = 2000) -> float:
 
 
 def kernel_sums(
-    points: Points,
+    points: Sample,
     groups: Int[np.ndarray, " rows"],
     bandwidth: float,
     weights: Float[np.ndarray, " rows"] | None = None,
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
 ) -> Float[np.ndarray, "groups groups"]:
     r"""$S_{gh} = \sum_{i \in g,\, j \in h,\, i \ne j} a_i a_j\, k(x_i, x_j)$ for all groups $g, h$.
 

@@ -16,8 +16,8 @@ from etairl.eta import Dirac, Eta, Geometric, discounted_sum
 from etairl.evaluation.resampling import Pool
 from etairl.types import InputError, Trajectories
 
-Measure = Literal["rho", "mu"]
-MEASURES: dict[Measure, Eta] = {"rho": Dirac(0), "mu": Geometric(0.99)}
+MeasureName = Literal["rho", "mu"]
+MEASURES: dict[MeasureName, Eta] = {"rho": Dirac(0), "mu": Geometric(0.99)}
 r"""$\mu$ with Geom(.99) and no discount, whatever the learner trained with, as in the paper."""
 
 
@@ -34,7 +34,7 @@ class Distance:
 
 
 @dataclass(frozen=True)
-class Points:
+class StepSample:
     """State-action pairs of some steps of some episodes."""
 
     pairs: Float[np.ndarray, "points dims"]
@@ -42,7 +42,7 @@ class Points:
     time: np.ndarray
 
     @staticmethod
-    def of(trajectories: Trajectories, most: int) -> "Points":
+    def of(trajectories: Trajectories, most: int) -> "StepSample":
         """About `most` steps: evenly spread episodes, every so many steps of each.
 
         The first kept step moves from episode to episode, so that no rhythm is met in step; it lies
@@ -59,9 +59,9 @@ class Points:
         pairs = np.concatenate(
             [some.observations[kept], some.actions[kept]], axis=1, dtype=np.float64
         )
-        return Points(pairs, some.episode_numbers[kept], time[kept])
+        return StepSample(pairs, some.episode_numbers[kept], time[kept])
 
-    def weights(self, measure: Measure) -> Float[np.ndarray, " points"]:
+    def weights(self, measure: MeasureName) -> Float[np.ndarray, " points"]:
         r"""$w_n = \sum_{k \le n} \eta(k)$ at each step."""
         horizon = int(self.time.max()) + 1
         return discounted_sum(MEASURES[measure].pmf(horizon), 1.0)[self.time]
@@ -81,13 +81,13 @@ class Reference:
             raise InputError("comparing behaviours needs at least 2 demonstrations")
 
     @cached_property
-    def points(self) -> Points:
+    def points(self) -> StepSample:
         """The expert's steps."""
-        return Points.of(self.trajectories, self.most)
+        return StepSample.of(self.trajectories, self.most)
 
-    def pool(self, other: Trajectories, measure: Measure, standardised: bool = True) -> Pool:
+    def pool(self, other: Trajectories, measure: MeasureName, standardised: bool = True) -> Pool:
         """Kernel sums between the episodes of `other` and of the expert."""
-        own = Points.of(other, self.most)
+        own = StepSample.of(other, self.most)
         if len(np.unique(own.groups)) < 2:
             raise InputError("comparing behaviours needs at least 2 episodes of the learner")
         scale = self.standardiser if standardised else (lambda x: x)
@@ -99,7 +99,7 @@ class Reference:
             weights=(own.weights(measure), self.points.weights(measure)),
         )
 
-    def mmd2(self, other: Trajectories, measure: Measure, standardised: bool = True) -> float:
+    def mmd2(self, other: Trajectories, measure: MeasureName, standardised: bool = True) -> float:
         """MMD² alone: what is looked at while training."""
         return self.pool(other, measure, standardised).value()
 
@@ -107,7 +107,7 @@ class Reference:
         self,
         rng: np.random.Generator,
         other: Trajectories,
-        measure: Measure,
+        measure: MeasureName,
         standardised: bool = True,
         resamples: int = 1000,
     ) -> Distance:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from etairl.evaluation.kernel import Bandwidth, Progress, kernel_sums, resolve_bandwidth
+from etairl.evaluation.kernel import Bandwidth, OnProgress, kernel_sums, resolve_bandwidth
 from etairl.evaluation.resampling import Groups, Pool, checked
 from etairl.types import InputError
 
@@ -38,7 +38,7 @@ class Estimate(NamedTuple):
     method: str
 
 
-class Interval(NamedTuple):
+class BootstrapInterval(NamedTuple):
     """A bootstrap interval."""
 
     low: float
@@ -62,7 +62,7 @@ def mmd2(
     y: Y,
     groups: Groups | None = None,
     bandwidth: Bandwidth = "paper",
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
 ) -> float:
     r"""Unbiased estimate of $\mathrm{MMD}^2$ between the laws of the rows of `x` and of `y`.
 
@@ -87,7 +87,7 @@ def mmd2_weighted(
     y: Y,
     b: Float[np.ndarray, " m"],
     bandwidth: Bandwidth = "paper",
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
 ) -> float:
     r"""$a^\top K_{xx} a + b^\top K_{yy} b - 2 a^\top K_{xy} b$, weights normalised to sum 1.
 
@@ -113,7 +113,7 @@ def mmd2_fourier(
     y: Y,
     bandwidth: Bandwidth = "paper",
     frequencies: int = 1024,
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
 ) -> Estimate:
     r"""Estimate of `mmd2` in time linear in the number of points, with its error.
 
@@ -150,7 +150,7 @@ def estimate_mmd2(
     x: X,
     y: Y,
     bandwidth: Bandwidth = "paper",
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
 ) -> Estimate:
     """`mmd2` up to 100,000 points a side, `mmd2_fourier` beyond."""
     if max(len(x), len(y)) > FOURIER_FROM:
@@ -200,7 +200,7 @@ def bootstrap_interval(
     bandwidth: Bandwidth = "paper",
     level: float = 0.95,
     resamples: int = 1000,
-) -> Interval:
+) -> BootstrapInterval:
     """Percentile interval for MMD², from drawing whole groups again with replacement.
 
     Pairs from one episode, or from it and its copy, are left out as in the estimate itself. See
@@ -212,7 +212,7 @@ def bootstrap_interval(
     pool = Pool.of(x, y, groups or _pair_of_bins(x, y), bandwidth)
     values = pool.resampled(rng, resamples)
     low, high = np.quantile(values, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
-    return Interval(float(low), float(high), level)
+    return BootstrapInterval(float(low), float(high), level)
 
 
 def floor(
@@ -221,7 +221,7 @@ def floor(
     groups: Int[np.ndarray, " n"] | None = None,
     bandwidth: Bandwidth = "paper",
     splits: int = 200,
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
 ) -> Floor:
     """MMD² between random halves of one sample: what is left when the behaviours are the same.
 

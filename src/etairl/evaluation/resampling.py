@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from etairl.evaluation.kernel import Bandwidth, Progress, kernel_sums, resolve_bandwidth
+from etairl.evaluation.kernel import Bandwidth, OnProgress, kernel_sums, resolve_bandwidth
 from etairl.types import InputError
 
 Groups = tuple[Int[np.ndarray, " n"], Int[np.ndarray, " m"]]
@@ -31,7 +31,7 @@ class Pool(NamedTuple):
         y: np.ndarray | None,
         groups: Groups | None,
         bandwidth: Bandwidth,
-        progress: Progress | None = None,
+        progress: OnProgress | None = None,
         weights: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> "Pool":
         """Sum the kernel over all pairs of groups."""

@@ -13,7 +13,7 @@ from scipy import stats
 
 from etairl.evaluation.significance import power_of, seeds_needed, sign_flips
 
-Values = Float[np.ndarray, " _"]
+SeedValues = Float[np.ndarray, " _"]
 Statistic = Callable[[Float[np.ndarray, "resamples seeds"]], Float[np.ndarray, " resamples"]]
 RESAMPLES = 2000
 LEVEL = 0.95
@@ -94,14 +94,14 @@ class Paired:
     """seeds with which that probability is 0.8"""
 
 
-def iqm(values: Values) -> float:
+def iqm(values: SeedValues) -> float:
     """Mean without the lowest and the highest quarter (rounded down) of the values."""
     return float(_interquartile(values[None])[0])
 
 
 def stratified_bootstrap(
     rng: np.random.Generator,
-    strata: Sequence[Values],
+    strata: Sequence[SeedValues],
     statistic: Statistic = _mean,
     resamples: int = RESAMPLES,
 ) -> Interval:
@@ -122,7 +122,9 @@ def _bounds(values: np.ndarray) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def mean_interval(strata: Sequence[Values], residuals: Sequence[Values] | None = None) -> Interval:
+def mean_interval(
+    strata: Sequence[SeedValues], residuals: Sequence[SeedValues] | None = None
+) -> Interval:
     r"""The mean of all values with the interval of Student's t, variances pooled over strata.
 
     $\sum_s (n_s/N)^2 s_s^2/n_s$ is the variance, with Welch and Satterthwaite's degrees of
@@ -146,7 +148,7 @@ def _t_limit(freedom: float | int) -> float:
     return float(stats.t.ppf((1.0 + LEVEL) / 2.0, freedom))
 
 
-def summarise(rng: np.random.Generator, strata: Sequence[Values]) -> Summary:
+def summarise(rng: np.random.Generator, strata: Sequence[SeedValues]) -> Summary:
     """Mean and interquartile mean of runs, from one task or from several."""
     every = np.concatenate(list(strata))
     return Summary(
@@ -159,8 +161,8 @@ def summarise(rng: np.random.Generator, strata: Sequence[Values]) -> Summary:
 
 def summarise_shares(
     rng: np.random.Generator,
-    ours: Sequence[Values],
-    others: Sequence[Values],
+    ours: Sequence[SeedValues],
+    others: Sequence[SeedValues],
     resamples: int = RESAMPLES,
 ) -> Summary:
     r"""The same of runs in shares of the other setting's mean, stratum by stratum.
@@ -195,17 +197,17 @@ def summarise_shares(
     )
 
 
-def _wins(x: Values, y: Values) -> Float[np.ndarray, "ours others"]:
+def _wins(x: SeedValues, y: SeedValues) -> Float[np.ndarray, "ours others"]:
     return (x[:, None] < y[None]) + 0.5 * (x[:, None] == y[None])
 
 
-def probability_of_improvement(ours: Sequence[Values], others: Sequence[Values]) -> float:
+def probability_of_improvement(ours: Sequence[SeedValues], others: Sequence[SeedValues]) -> float:
     r"""$P(X < Y)$, ties counted half, for runs of two settings; the mean over the strata."""
     return float(np.mean([_wins(x, y).mean() for x, y in zip(ours, others, strict=True)]))
 
 
 def improvement_bounds(
-    rng: np.random.Generator, ours: Sequence[Values], others: Sequence[Values]
+    rng: np.random.Generator, ours: Sequence[SeedValues], others: Sequence[SeedValues]
 ) -> tuple[float, float] | None:
     """Stratified bootstrap interval of that: seeds, the same on both sides, are drawn anew."""
     if any(len(x) < 2 for x in ours):
@@ -267,7 +269,7 @@ def compare(
     )
 
 
-def relative_change(x: Values, y: Values, floor: float = 0.0) -> Change:
+def relative_change(x: SeedValues, y: SeedValues, floor: float = 0.0) -> Change:
     r"""$\bar x/\bar y - 1$ of paired values with Fieller's interval, exact for normal values.
 
     It has every $r - 1$ for which the paired t-test does not tell $x$ from $r y$.

@@ -8,7 +8,7 @@ from matplotlib import colormaps
 from matplotlib.figure import Figure
 
 from etairl.figures.navigation import LAKE, draw_map
-from etairl.tasks.navigation_world import World
+from etairl.tasks.navigation_world import LakeWorld
 
 _COLUMNS = 3
 _TARGET = "#c82828"
@@ -19,7 +19,7 @@ def cost_maps_figure(
     targets: Mapping[str, tuple[float, float]],
     costs: Float[np.ndarray, "targets rows columns"],
     title: str,
-    world: World | None = None,
+    world: LakeWorld | None = None,
 ) -> Figure:
     """A panel per target, all with the same colours: the brighter, the lower the cost.
 
@@ -29,7 +29,7 @@ def cost_maps_figure(
         title: above all panels.
         world: the map; that of `etairl/Navigation-v0` if left out.
     """
-    world = world or World()
+    world = world or LakeWorld()
     side = world.half_side
     columns = min(len(targets), _COLUMNS)
     rows = -(-len(targets) // columns)

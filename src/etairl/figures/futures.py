@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from mpl_toolkits.mplot3d.axes3d import Axes3D
 
 from etairl.figures.navigation import draw_map
-from etairl.tasks.navigation_world import World
+from etairl.tasks.navigation_world import LakeWorld
 from etairl.types import InputError
 
 _COLUMNS = 3
@@ -27,7 +27,7 @@ class Walk(NamedTuple):
     title: str
 
 
-def futures_figure(walks: Sequence[Walk], world: World | None = None) -> Figure:
+def futures_figure(walks: Sequence[Walk], world: LakeWorld | None = None) -> Figure:
     """A panel per walk: its path, its start, its target, and the sampled places around it.
 
     Args:
@@ -69,7 +69,7 @@ def _dimension(walks: Sequence[Walk]) -> int:
     return dim
 
 
-def _draw_flat(axes: Axes, walk: Walk, world: World | None) -> None:
+def _draw_flat(axes: Axes, walk: Walk, world: LakeWorld | None) -> None:
     if world is None:
         axes.set_aspect("equal", adjustable="datalim")
     else:

@@ -4,13 +4,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
-from etairl.tasks.navigation_world import World
+from etairl.tasks.navigation_world import LakeWorld
 from etairl.types import InputError, Trajectories
 
 LAKE, LAND, AGENT, TARGET = "#4287ca", "0.87", "#c82828", "#28963c"
 
 
-def navigation_figure(walks: Trajectories, world: World | None = None) -> Figure:
+def navigation_figure(walks: Trajectories, world: LakeWorld | None = None) -> Figure:
     """Where the lakes are, and how episodes went from their starts to their targets.
 
     Args:
@@ -21,7 +21,7 @@ def navigation_figure(walks: Trajectories, world: World | None = None) -> Figure
         raise InputError("walks without tasks have no targets to draw")
     figure = Figure(figsize=(5.2, 5.0), layout="constrained")
     axes = figure.add_subplot()
-    draw_map(axes, world or World())
+    draw_map(axes, world or LakeWorld())
     for i, target in enumerate(walks.tasks):
         rows = slice(walks.offsets[i], walks.offsets[i + 1])
         path = walks.observations[rows, :2]
@@ -34,7 +34,7 @@ def navigation_figure(walks: Trajectories, world: World | None = None) -> Figure
     return figure
 
 
-def draw_map(axes: Axes, world: World) -> None:
+def draw_map(axes: Axes, world: LakeWorld) -> None:
     """Box and lakes."""
     side = world.half_side
     axes.set_facecolor(LAND)

@@ -17,10 +17,10 @@ from scipy.optimize import linprog, nnls
 
 from etairl.penalties import Ball, Simplex
 from etairl.tabular.game import Game, GANCosts, LinearCosts
-from etairl.tabular.mdp import Pairs
+from etairl.tabular.mdp import PairTable
 from etairl.types import InputError
 
-Columns = Float[np.ndarray, "column state action"]
+ColumnTables = Float[np.ndarray, "column state action"]
 Shares = Float[np.ndarray, " column"]
 
 
@@ -100,11 +100,11 @@ def _generate(game: Game, tolerance: float, most: int) -> Saddle:
     raise InputError(f"the game is not solved to {tolerance:g} with {most} columns")
 
 
-def _first(bound: tuple[float, Pairs]) -> float:
+def _first(bound: tuple[float, PairTable]) -> float:
     return bound[0]
 
 
-def _master(game: Game, columns: Columns, tolerance: float) -> tuple[Shares, Pairs]:
+def _master(game: Game, columns: ColumnTables, tolerance: float) -> tuple[Shares, PairTable]:
     """The game over the convex hull of the columns: their shares, and the best cost."""
     costs = game.costs
     if isinstance(costs, LinearCosts) and isinstance(costs.weights, Simplex):
@@ -116,7 +116,9 @@ def _master(game: Game, columns: Columns, tolerance: float) -> tuple[Shares, Pai
     raise InputError(f"there is no exact solver for costs of kind {type(costs).__name__}")
 
 
-def _least_maximum(costs: LinearCosts, columns: Columns, expert: Pairs) -> tuple[Shares, Pairs]:
+def _least_maximum(
+    costs: LinearCosts, columns: ColumnTables, expert: PairTable
+) -> tuple[Shares, PairTable]:
     r"""$\min_\lambda\max_i(\sum_j\lambda_j\Delta_j)_i$: a linear program; weights are its duals."""
     differences = np.stack([costs.difference(column, expert) for column in columns], axis=1)
     features, count = differences.shape
@@ -134,7 +136,9 @@ def _least_maximum(costs: LinearCosts, columns: Columns, expert: Pairs) -> tuple
     return shares / shares.sum(), costs.cost(weights / weights.sum())
 
 
-def _least_norm(costs: LinearCosts, columns: Columns, expert: Pairs) -> tuple[Shares, Pairs]:
+def _least_norm(
+    costs: LinearCosts, columns: ColumnTables, expert: PairTable
+) -> tuple[Shares, PairTable]:
     r"""$\min_\lambda\lVert\sum_j\lambda_j\Delta_j\rVert_2$; where it is 0, so are the weights."""
     differences = np.stack([costs.difference(column, expert) for column in columns], axis=1)
     shares = _nearest_to_zero(differences)
@@ -145,8 +149,8 @@ def _least_norm(costs: LinearCosts, columns: Columns, expert: Pairs) -> tuple[Sh
 
 
 def _least_divergence(
-    costs: GANCosts, columns: Columns, expert: Pairs, tolerance: float, most: int = 200
-) -> tuple[Shares, Pairs]:
+    costs: GANCosts, columns: ColumnTables, expert: PairTable, tolerance: float, most: int = 200
+) -> tuple[Shares, PairTable]:
     r"""$\min_\lambda$ of $\langle\mu,\log D\rangle + \langle\mu_E,\log(1-D)\rangle$, by Newton.
 
     The second derivative in $\mu$ is $\mu_E/(\mu(\mu+\mu_E))$, so the quadratic model over the
@@ -183,7 +187,7 @@ def _nearest_to_zero(points: Float[np.ndarray, "dimension column"]) -> Shares:
     return shares / shares.sum()
 
 
-def _line_search(costs: GANCosts, start: np.ndarray, move: np.ndarray, expert: Pairs) -> float:
+def _line_search(costs: GANCosts, start: np.ndarray, move: np.ndarray, expert: PairTable) -> float:
     """Where the divergence is least between 0 and 1 along `move`, by bisection."""
 
     def slope(step: float) -> float:

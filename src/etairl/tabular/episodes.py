@@ -6,12 +6,12 @@ from jaxtyping import Float, Int
 
 from etairl.eta import Eta
 from etairl.tabular.exact_measures import Measure, weights_beyond
-from etairl.tabular.mdp import MDP, Policy, check_policy
+from etairl.tabular.mdp import MDP, PolicyTable, check_policy
 from etairl.types import InputError, Trajectories
 
 
 def sample_episodes(
-    rng: np.random.Generator, mdp: MDP, policy: Policy, episodes: int, horizon: int
+    rng: np.random.Generator, mdp: MDP, policy: PolicyTable, episodes: int, horizon: int
 ) -> Trajectories:
     """Draw episodes of `horizon` steps, all cut by the time limit: a finite MDP has no end.
 

@@ -18,7 +18,7 @@ from etairl.eta import Eta
 from etairl.regularisers import Regulariser
 from etairl.tabular.exact_measures import geometric_parameter, mu, truncated_law
 from etairl.tabular.linear_systems import solve
-from etairl.tabular.mdp import MDP, Pairs, Policy, States, check_factor, check_policy
+from etairl.tabular.mdp import MDP, PairTable, PolicyTable, StateVector, check_factor, check_policy
 from etairl.tabular.operators import NONE, evaluate
 
 
@@ -37,13 +37,15 @@ class Critics(NamedTuple):
     u_bar: Float[np.ndarray, " state"]
 
 
-def criterion(mdp: MDP, policy: Policy, eta: Eta, regulariser: Regulariser = NONE) -> float:
+def criterion(mdp: MDP, policy: PolicyTable, eta: Eta, regulariser: Regulariser = NONE) -> float:
     r"""The criterion $J_{\eta,\Omega}(\pi)$ of the module, by the exact measure $\mu_\pi$."""
     measure = mu(mdp, policy, eta)
     return float((measure.values * mdp.c).sum() - measure.states @ regulariser.value(policy))
 
 
-def critics(mdp: MDP, policy: Policy, kappa: float, regulariser: Regulariser = NONE) -> Critics:
+def critics(
+    mdp: MDP, policy: PolicyTable, kappa: float, regulariser: Regulariser = NONE
+) -> Critics:
     r"""The two critics of $\mathrm{Geom}(\kappa)$, by two linear solves."""
     policy = check_policy(mdp, policy)
     check_factor("kappa", kappa, "Geom(1) is no law without a horizon")
@@ -63,7 +65,7 @@ class Expansion(NamedTuple):
     r"""$\mu_\pi(s)$"""
 
 
-def expand(mdp: MDP, policy: Policy, eta: Eta, regulariser: Regulariser = NONE) -> Expansion:
+def expand(mdp: MDP, policy: PolicyTable, eta: Eta, regulariser: Regulariser = NONE) -> Expansion:
     r"""Value and gradient of $J_{\eta,\Omega}$ at once; see `gradient`."""
     policy = check_policy(mdp, policy)
     kappa = geometric_parameter(eta)
@@ -76,7 +78,7 @@ def expand(mdp: MDP, policy: Policy, eta: Eta, regulariser: Regulariser = NONE) 
     return Expansion(float(mdp.p0 @ found.u_bar), direct, visited)
 
 
-def gradient(mdp: MDP, policy: Policy, eta: Eta, regulariser: Regulariser = NONE) -> Pairs:
+def gradient(mdp: MDP, policy: PolicyTable, eta: Eta, regulariser: Regulariser = NONE) -> PairTable:
     r"""$\partial J_{\eta,\Omega}/\partial\pi(a\mid s)$, every entry a variable of its own.
 
     For $\mathrm{Geom}(\kappa)$, with the two critics (Proposition `P:policy_grad_th`, errata (f)),
@@ -91,13 +93,15 @@ def gradient(mdp: MDP, policy: Policy, eta: Eta, regulariser: Regulariser = NONE
     return expand(mdp, policy, eta, regulariser).direct
 
 
-def logit_gradient(mdp: MDP, policy: Policy, eta: Eta, regulariser: Regulariser = NONE) -> Pairs:
+def logit_gradient(
+    mdp: MDP, policy: PolicyTable, eta: Eta, regulariser: Regulariser = NONE
+) -> PairTable:
     r"""Gradient in the logits of a softmax policy: $\pi(a\mid s)\,[G(s,a)-\mathbb{E}_\pi G(s)]$."""
     direct = gradient(mdp, policy, eta, regulariser)
     return policy * (direct - (policy * direct).sum(axis=1, keepdims=True))
 
 
-def visits(mdp: MDP, policy: Policy, horizon: int) -> Float[np.ndarray, "{horizon} state"]:
+def visits(mdp: MDP, policy: PolicyTable, horizon: int) -> Float[np.ndarray, "{horizon} state"]:
     r"""$\mathbb{P}_\pi(s_n = s)$ for $n <$ `horizon`, one row per step."""
     step, states = mdp.under(policy), np.empty((horizon, mdp.states))
     states[0] = mdp.p0
@@ -106,7 +110,7 @@ def visits(mdp: MDP, policy: Policy, horizon: int) -> Float[np.ndarray, "{horizo
     return states
 
 
-def _expand_in_time(mdp: MDP, policy: Policy, eta: Eta, regulariser: Regulariser) -> Expansion:
+def _expand_in_time(mdp: MDP, policy: PolicyTable, eta: Eta, regulariser: Regulariser) -> Expansion:
     law, _ = truncated_law(eta)
     v = evaluate(mdp, policy, regulariser)
     q = mdp.c - regulariser.gradient(policy) + mdp.gamma * mdp.expect(v)
@@ -114,7 +118,7 @@ def _expand_in_time(mdp: MDP, policy: Policy, eta: Eta, regulariser: Regulariser
     ahead = law @ reached
     visited, _ = solve(step, ahead, mdp.gamma, transpose=True)
     total = (visited - ahead)[:, None] * q
-    u_bar: States = np.zeros(mdp.states)
+    u_bar: StateVector = np.zeros(mdp.states)
     for t in reversed(range(len(law))):
         total += reached[t][:, None] * (law[t] * q + mdp.expect(u_bar))
         u_bar = law[t] * v + step @ u_bar

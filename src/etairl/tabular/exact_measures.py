@@ -17,16 +17,16 @@ from etairl.eta import Eta, Geometric
 from etairl.tabular.linear_systems import EPSILON, solve
 from etairl.tabular.mdp import (
     MDP,
-    Pairs,
+    PairTable,
     PoliciesInTime,
-    Policy,
-    States,
+    PolicyTable,
+    StateVector,
     check_policies,
     check_policy,
 )
 from etairl.types import InputError
 
-Weights = Float[np.ndarray, " horizon"]
+TimeWeights = Float[np.ndarray, " horizon"]
 TOLERANCE = 1e-13
 _LONGEST = 2**22  # steps of the recursion
 
@@ -45,20 +45,20 @@ class Measure(NamedTuple):
         return self.values.sum(axis=1)
 
 
-def rho(mdp: MDP, policy: Policy) -> Measure:
+def rho(mdp: MDP, policy: PolicyTable) -> Measure:
     r"""Occupancy $\rho_\pi = \sum_n\gamma^n\,\mathbb{P}_\pi(s_n, a_n)$. Mass $1/(1-\gamma)$."""
     policy = check_policy(mdp, policy)
     found = solve(mdp.under(policy), mdp.p0, mdp.gamma, transpose=True, terms=mdp.actions)
     return _on_pairs(*found, policy)
 
 
-def future(mdp: MDP, policy: Policy, eta: Eta, tolerance: float = TOLERANCE) -> Measure:
+def future(mdp: MDP, policy: PolicyTable, eta: Eta, tolerance: float = TOLERANCE) -> Measure:
     r"""Future law $P^\eta_\pi = \sum_n\eta(n)\,\mathbb{P}_\pi(s_n, a_n)$, with mass 1."""
     policy = check_policy(mdp, policy)
     return _on_pairs(*_future_states(mdp, mdp.under(policy), eta, tolerance), policy)
 
 
-def mu(mdp: MDP, policy: Policy, eta: Eta, tolerance: float = TOLERANCE) -> Measure:
+def mu(mdp: MDP, policy: PolicyTable, eta: Eta, tolerance: float = TOLERANCE) -> Measure:
     r"""$\eta$-weighted occupancy $\mu_\pi = \sum_n w_n\,\mathbb{P}_\pi(s_n, a_n)$.
 
     Its mass is $1/(1-\gamma)$, and $\langle\mu_\pi, c\rangle = J_\eta(\pi)$ (tower rule,
@@ -80,12 +80,12 @@ def mu(mdp: MDP, policy: Policy, eta: Eta, tolerance: float = TOLERANCE) -> Meas
     return _on_pairs(states, second + first / (1.0 - mdp.gamma), policy)
 
 
-def _on_pairs(states: States, error: float, policy: Policy) -> Measure:
+def _on_pairs(states: StateVector, error: float, policy: PolicyTable) -> Measure:
     values = states[:, None] * policy
     return Measure(values, error + EPSILON * float(values.sum()))
 
 
-def _future_states(mdp: MDP, step: Any, eta: Eta, tolerance: float) -> tuple[States, float]:
+def _future_states(mdp: MDP, step: Any, eta: Eta, tolerance: float) -> tuple[StateVector, float]:
     kappa = geometric_parameter(eta)
     if kappa is not None:
         return solve(step, (1.0 - kappa) * mdp.p0, kappa, transpose=True, terms=mdp.actions)
@@ -98,7 +98,7 @@ def _rounding(mdp: MDP) -> float:
     return (mdp.states + mdp.actions + 3) * EPSILON
 
 
-def weighted(mdp: MDP, policy: Policy, weights: Weights) -> Pairs:
+def weighted(mdp: MDP, policy: PolicyTable, weights: TimeWeights) -> PairTable:
     r"""$\sum_{n<N}\text{weights}_n\,\mathbb{P}_\pi(s_n, a_n)$, for any finite time weights.
 
     The cost is one product with $P_\pi$ per step.
@@ -107,7 +107,7 @@ def weighted(mdp: MDP, policy: Policy, weights: Weights) -> Pairs:
     return _sum_in_time(mdp.under(policy), mdp.p0, weights)[:, None] * policy
 
 
-def check_weights(weights: Weights) -> Weights:
+def check_weights(weights: TimeWeights) -> TimeWeights:
     """Time weights as float64: one per step, finite and not negative."""
     weights = np.asarray(weights, dtype=np.float64)
     if weights.ndim != 1 or not len(weights):
@@ -120,8 +120,8 @@ def check_weights(weights: Weights) -> Weights:
     return weights
 
 
-def _sum_in_time(step: Any, states: States, weights: Weights) -> States:
-    total: States = np.zeros(len(states))
+def _sum_in_time(step: Any, states: StateVector, weights: TimeWeights) -> StateVector:
+    total: StateVector = np.zeros(len(states))
     for weight in weights:
         total += weight * states
         states = states @ step
@@ -151,8 +151,8 @@ def mu_in_time(mdp: MDP, policies: PoliciesInTime, eta: Eta) -> Measure:
 
 
 def policy_from_occupancy(
-    measure: Pairs, unvisited: Literal["error", "uniform", "nan"] = "error"
-) -> Policy:
+    measure: PairTable, unvisited: Literal["error", "uniform", "nan"] = "error"
+) -> PolicyTable:
     r"""The policy $\pi(a\mid s) = \mu(s,a)/\mu(s)$ read from a measure (`policy_occupancy`).
 
     It is the policy of the measure wherever $\mu(s) > 0$ and the time weights are positive; a
@@ -179,7 +179,7 @@ def policy_from_occupancy(
     return np.where(empty[:, None], filler, measure / np.where(states > 0.0, states, 1.0))
 
 
-def _finite_measure(measure: Pairs) -> Pairs:
+def _finite_measure(measure: PairTable) -> PairTable:
     measure = np.asarray(measure, dtype=np.float64)
     if measure.ndim != 2 or not measure.size:
         raise InputError(f"a measure needs shape [state, action], got {measure.shape}")
@@ -191,7 +191,7 @@ def _finite_measure(measure: Pairs) -> Pairs:
     return measure
 
 
-def measure_entropy(measure: Pairs) -> float:
+def measure_entropy(measure: PairTable) -> float:
     r"""$\bar H(\mu) = -\sum\mu(s,a)\log\frac{\mu(s,a)}{\mu(s)}$ (Proposition `P:convex_entropy`).
 
     Concave in the measure. For $\mu_\pi$ it is the $\eta$-weighted entropy of $\pi$; for a mixture
@@ -221,12 +221,12 @@ def geometric_weights(eta: Eta, gamma: float) -> float | None:
     return eta.discount(gamma)
 
 
-def weights_beyond(eta: Eta, gamma: float, weights: Weights) -> float:
+def weights_beyond(eta: Eta, gamma: float, weights: TimeWeights) -> float:
     r"""$\sum_{n\ge N}w_n = (\gamma w_{N-1} + \eta(k\ge N))/(1-\gamma)$, after $w_0, …, w_{N-1}$."""
     return (gamma * float(weights[-1]) + _tail(eta, len(weights))) / (1.0 - gamma)
 
 
-def truncated_law(eta: Eta, tolerance: float = TOLERANCE) -> tuple[Weights, float]:
+def truncated_law(eta: Eta, tolerance: float = TOLERANCE) -> tuple[TimeWeights, float]:
     r"""$\eta(0), \dots, \eta(N-1)$, and $\eta(k\ge N)$, at most `tolerance`; the shortest such."""
     if not tolerance >= 0.0:
         raise InputError(f"a tolerance is a number of at least 0, got {tolerance}")

@@ -17,20 +17,21 @@ from typing import Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
+from typing_extensions import override
 
 from etairl.eta import Eta
 from etairl.penalties import GAN, WeightSet
 from etairl.tabular.exact_measures import geometric_parameter, geometric_weights, mu, mu_in_time
-from etairl.tabular.mdp import MDP, Pairs
+from etairl.tabular.mdp import MDP, PairTable
 from etairl.tabular.phase import phase_mu, phase_optimal
 from etairl.tabular.rl import best_stationary, time_optimal
 from etairl.types import InputError
 
 Within = Literal["stationary", "time", "phase"]
-Features = Float[np.ndarray, "state action feature"]
+FeatureTable = Float[np.ndarray, "state action feature"]
 
 
-def check_occupancy(mdp: MDP, expert: Pairs, mass: float | None = None) -> Pairs:
+def check_occupancy(mdp: MDP, expert: PairTable, mass: float | None = None) -> PairTable:
     r"""The expert's occupancy, if it can be one of this MDP.
 
     A mass that differs from $1/(1-\gamma)$ is allowed, as episodes that were cut have it; a mass of
@@ -62,8 +63,8 @@ def check_occupancy(mdp: MDP, expert: Pairs, mass: float | None = None) -> Pairs
     return expert
 
 
-def check_features(mdp: MDP, features: Features) -> Features:
-    """Features [state, action, feature] of this MDP, finite and not all 0."""
+def check_features(mdp: MDP, features: FeatureTable) -> FeatureTable:
+    """Return features [state, action, feature] of this MDP, finite and not all 0."""
     features = np.asarray(features, dtype=np.float64)
     if features.ndim != 3 or features.shape[:2] != mdp.c.shape or not features.shape[2]:
         states, actions = mdp.c.shape
@@ -83,53 +84,54 @@ def check_features(mdp: MDP, features: Features) -> Features:
 class CostFamily(Protocol):
     r"""Where costs come from: $\psi$ with its exact maximum."""
 
-    def maximum(self, own: Pairs, expert: Pairs) -> tuple[float, Pairs]:
+    def maximum(self, own: PairTable, expert: PairTable) -> tuple[float, PairTable]:
         r"""$\max_c\langle\mu-\mu_E, c\rangle - \psi(c)$, and a maximising cost."""
         ...
 
-    def offset(self, cost: Pairs, expert: Pairs) -> float:
+    def offset(self, cost: PairTable, expert: PairTable) -> float:
         r"""$-\langle\mu_E, c\rangle - \psi(c)$: what $L(\mu, c)$ adds to $\langle\mu, c\rangle$."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
-class LinearCosts:
+class LinearCosts(CostFamily):
     r"""$c = \sum_iw_if_i$ with weights in a set: `Ball` is EMMA's, `Simplex` WIEM's."""
 
-    features: Features
+    features: FeatureTable
     weights: WeightSet
 
-    def difference(self, own: Pairs, expert: Pairs) -> Float[np.ndarray, " feature"]:
+    def difference(self, own: PairTable, expert: PairTable) -> Float[np.ndarray, " feature"]:
         r"""$\Delta = \langle\mu, f\rangle - \langle\mu_E, f\rangle$."""
         return np.einsum("saf,sa->f", self.features, own - expert)
 
-    def cost(self, weights: Float[np.ndarray, " feature"]) -> Pairs:
+    def cost(self, weights: Float[np.ndarray, " feature"]) -> PairTable:
         r"""$\sum_iw_if_i$."""
         return self.features @ weights
 
-    def maximum(self, own: Pairs, expert: Pairs) -> tuple[float, Pairs]:
-        """See `CostFamily`."""
+    @override
+    def maximum(self, own: PairTable, expert: PairTable) -> tuple[float, PairTable]:
         value, weights = self.weights.maximum(self.difference(own, expert))
         return float(value), self.cost(weights)
 
-    def offset(self, cost: Pairs, expert: Pairs) -> float:
-        """See `CostFamily`."""
+    @override
+    def offset(self, cost: PairTable, expert: PairTable) -> float:
         return -float((expert * cost).sum())
 
 
 @dataclass(frozen=True)
-class GANCosts:
+class GANCosts(CostFamily):
     r"""$c = \log D$ with $\psi_{GAN}$: MEGAN's costs, GAIL's at $\eta=\delta_0$."""
 
     penalty: GAN = field(default_factory=GAN)
 
-    def maximum(self, own: Pairs, expert: Pairs) -> tuple[float, Pairs]:
-        """See `CostFamily`."""
+    @override
+    def maximum(self, own: PairTable, expert: PairTable) -> tuple[float, PairTable]:
         value, cost = self.penalty.maximum(own, expert)
         return float(value), cost
 
-    def offset(self, cost: Pairs, expert: Pairs) -> float:
-        r"""See `CostFamily`; here it is $\langle\mu_E, \log(1-D)\rangle$."""
+    @override
+    def offset(self, cost: PairTable, expert: PairTable) -> float:
+        r"""Here it is $\langle\mu_E, \log(1-D)\rangle$."""
         return -float((expert * cost).sum()) - float(self.penalty.penalty(cost, expert))
 
 
@@ -180,15 +182,15 @@ class Game:
             return float(np.abs(self.costs.features).max())
         return 1.0
 
-    def primal(self, occupancy: Pairs) -> float:
+    def primal(self, occupancy: PairTable) -> float:
         r"""$\max_cL(\mu, c)$: how far the occupancy is from the expert's."""
         return self.costs.maximum(occupancy, self.expert)[0]
 
-    def dual(self, cost: Pairs) -> float:
+    def dual(self, cost: PairTable) -> float:
         r"""$\min_\mu L(\mu, c)$ over the learner's class."""
         return self.respond(cost).value + self.costs.offset(cost, self.expert)
 
-    def respond(self, cost: Pairs) -> Response:
+    def respond(self, cost: PairTable) -> Response:
         """The learner's best response to a cost."""
         world = self.mdp.with_cost(cost)
         if self.within == "stationary":

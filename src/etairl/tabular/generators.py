@@ -4,7 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 from jaxtyping import Float
 
-from etairl.tabular.mdp import MDP, Policy, deterministic
+from etairl.tabular.mdp import MDP, PolicyTable, deterministic
 from etairl.types import InputError
 
 STAY, GO = 0, 1
@@ -23,7 +23,7 @@ def random_mdp(
     )
 
 
-def random_policy(rng: np.random.Generator, mdp: MDP) -> Policy:
+def random_policy(rng: np.random.Generator, mdp: MDP) -> PolicyTable:
     """A Dirichlet(1) row per state."""
     return rng.dirichlet(np.ones(mdp.actions), size=mdp.states)
 
@@ -110,7 +110,7 @@ def go_stay(stay: float, go: float, after: float, gamma: float = 0.5) -> MDP:
     return MDP(P=P, c=np.array([[stay, go], [after, after]]), p0=np.array([1.0, 0.0]), gamma=gamma)
 
 
-def go_stay_policy(p: float, absorbed: Float[np.ndarray, " 2"] | None = None) -> Policy:
+def go_stay_policy(p: float, absorbed: Float[np.ndarray, " 2"] | None = None) -> PolicyTable:
     """Stay with probability p; `absorbed` is the row of state 1, where nothing matters."""
     return np.array([[p, 1.0 - p], [0.5, 0.5] if absorbed is None else absorbed])
 
@@ -161,7 +161,7 @@ def ring(gamma: float = 0.5, start: int = 0) -> MDP:
     return MDP(P=P, c=np.zeros((2, 2)), p0=np.eye(2)[start], gamma=gamma)
 
 
-def all_deterministic(mdp: MDP) -> list[Policy]:
+def all_deterministic(mdp: MDP) -> list[PolicyTable]:
     """Every deterministic stationary policy; for small worlds only."""
     count = mdp.actions**mdp.states
     if count > 10_000:

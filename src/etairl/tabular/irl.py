@@ -35,7 +35,7 @@ from etairl.tabular.exact_measures import (
     weighted,
 )
 from etairl.tabular.game import (
-    Features,
+    FeatureTable,
     Game,
     GANCosts,
     LinearCosts,
@@ -43,7 +43,7 @@ from etairl.tabular.game import (
     check_features,
     check_occupancy,
 )
-from etairl.tabular.mdp import MDP, Pairs, Policy
+from etairl.tabular.mdp import MDP, PairTable, PolicyTable
 from etairl.tabular.operators import NONE, evaluate
 from etairl.tabular.phase import flow_polytope
 from etairl.tabular.rl import mirror_step
@@ -53,8 +53,8 @@ from etairl.types import InputError
 def emma(
     mdp: MDP,
     eta: Eta,
-    expert: Pairs,
-    features: Features,
+    expert: PairTable,
+    features: FeatureTable,
     within: Within = "stationary",
     tolerance: float = 1e-8,
 ) -> Saddle:
@@ -68,8 +68,8 @@ def emma(
 def max_margin(
     mdp: MDP,
     eta: Eta,
-    expert: Pairs,
-    features: Features,
+    expert: PairTable,
+    features: FeatureTable,
     within: Within = "stationary",
     tolerance: float = 1e-8,
 ) -> Saddle:
@@ -85,8 +85,8 @@ def max_margin(
 def wiem(
     mdp: MDP,
     eta: Eta,
-    expert: Pairs,
-    features: Features,
+    expert: PairTable,
+    features: FeatureTable,
     within: Within = "stationary",
     tolerance: float = 1e-8,
 ) -> Saddle:
@@ -101,7 +101,7 @@ def wiem(
 def megan(
     mdp: MDP,
     eta: Eta,
-    expert: Pairs,
+    expert: PairTable,
     within: Within = "stationary",
     tolerance: float = 1e-8,
 ) -> Saddle:
@@ -112,7 +112,9 @@ def megan(
     return generate(Game(mdp, eta, expert, GANCosts(), within), tolerance)
 
 
-def lpal(mdp: MDP, eta: Eta, expert: Pairs, features: Features, tolerance: float = 1e-8) -> Saddle:
+def lpal(
+    mdp: MDP, eta: Eta, expert: PairTable, features: FeatureTable, tolerance: float = 1e-8
+) -> Saddle:
     r"""WIEM's game as one linear program over `flow_polytope`.
 
     Exact over $\mathcal{D}$ where the weights are geometric; for another $\mathrm{Geom}(\kappa)$
@@ -222,10 +224,10 @@ class MirrorSettings:
 def imitate(
     mdp: MDP,
     eta: Eta,
-    expert: Pairs,
+    expert: PairTable,
     settings: MirrorSettings | None = None,
     weights: Float[np.ndarray, " horizon"] | None = None,
-) -> Policy:
+) -> PolicyTable:
     r"""MEGAN as it is run, without noise: optimal $D$, a small step of one stationary policy.
 
     Starts from the uniform policy. `weights` replaces the time weights of $\eta$ in what the

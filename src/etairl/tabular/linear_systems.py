@@ -9,20 +9,19 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from jaxtyping import Float
 from scipy.sparse.linalg import LinearOperator, bicgstab, splu
 
+from etairl.tabular.mdp import StateVector
 from etairl.types import InputError
 
-Vector = Float[np.ndarray, " state"]
 _ACCEPTED = 1e-8  # relative error beyond which a system counts as singular
 _SOUGHT = 1e-13  # relative error that the iteration for sparse systems aims at
 EPSILON = float(np.finfo(float).eps)
 
 
 def solve(
-    step: Any, b: Vector, discount: float, transpose: bool = False, terms: int = 1
-) -> tuple[Vector, float]:
+    step: Any, b: StateVector, discount: float, transpose: bool = False, terms: int = 1
+) -> tuple[StateVector, float]:
     r"""Solve $(I - \beta P_\pi)x = b$, or $x(I - \beta P_\pi) = b$ with `transpose`.
 
     A sparse system is solved by stabilised bi-conjugate gradients, whose cost per step is the
@@ -47,7 +46,7 @@ def solve(
     scale = max(float(np.linalg.norm(b, order)), np.finfo(float).tiny)
     summed = np.diff(sp.csr_array(matrix).indptr) if sp.issparse(step) else len(b)
 
-    def residual(x: Vector) -> float:
+    def residual(x: StateVector) -> float:
         return float(np.linalg.norm(b - x + discount * (matrix @ x), order))
 
     if sp.issparse(step):
@@ -70,7 +69,7 @@ def solve(
     return x, error
 
 
-def _iterate(matrix: Any, b: Vector, discount: float) -> Vector:
+def _iterate(matrix: Any, b: StateVector, discount: float) -> StateVector:
     size = len(b)
     system = LinearOperator((size, size), matvec=lambda x: x - discount * (matrix @ x))  # pyright: ignore[reportCallIssue]
     x, _ = bicgstab(system, b, rtol=_SOUGHT, atol=0.0, maxiter=200)
@@ -78,7 +77,7 @@ def _iterate(matrix: Any, b: Vector, discount: float) -> Vector:
     return b + discount * (matrix @ x)
 
 
-def _eliminate(matrix: Any, b: Vector, discount: float) -> Vector:
+def _eliminate(matrix: Any, b: StateVector, discount: float) -> StateVector:
     factors = splu(sp.csc_matrix(sp.eye_array(len(b)) - discount * matrix))
     x = factors.solve(b)
     return x + factors.solve(b - x + discount * (matrix @ x))

@@ -19,13 +19,13 @@ from etairl.eta import Eta
 from etairl.penalties import WeightSet
 from etairl.regularisers import Regulariser
 from etairl.tabular.exact_measures import geometric_weights, mu, mu_in_time
-from etairl.tabular.game import Features, check_features, check_occupancy
-from etairl.tabular.mdp import MDP, Pairs
+from etairl.tabular.game import FeatureTable, check_features, check_occupancy
+from etairl.tabular.mdp import MDP, PairTable
 from etairl.tabular.operators import policy_iteration
 from etairl.tabular.rl import time_optimal
 from etairl.types import InputError
 
-Vector = Float[np.ndarray, " feature"]
+FeatureVector = Float[np.ndarray, " feature"]
 
 
 class SoftSaddle(NamedTuple):
@@ -56,7 +56,9 @@ class _Answer(NamedTuple):
     difference: np.ndarray
 
 
-def soft_response(mdp: MDP, eta: Eta, regulariser: Regulariser) -> tuple[float, np.ndarray, Pairs]:
+def soft_response(
+    mdp: MDP, eta: Eta, regulariser: Regulariser
+) -> tuple[float, np.ndarray, PairTable]:
     r"""$\min_\pi J_{\eta,\Omega}(\pi)$, its policy and its occupancy, exactly.
 
     Over stationary policies where the weights are geometric, else over policies that know the time.
@@ -73,8 +75,8 @@ def soft_response(mdp: MDP, eta: Eta, regulariser: Regulariser) -> tuple[float, 
 def max_entropy(
     mdp: MDP,
     eta: Eta,
-    expert: Pairs,
-    features: Features,
+    expert: PairTable,
+    features: FeatureTable,
     regulariser: Regulariser,
     weights: WeightSet | None = None,
     tolerance: float = 1e-10,
@@ -118,19 +120,19 @@ def max_entropy(
 class _Problem:
     mdp: MDP
     eta: Eta
-    expert: Pairs
-    features: Features
+    expert: PairTable
+    features: FeatureTable
     regulariser: Regulariser
     weights: WeightSet | None
 
-    def answer(self, w: Vector) -> _Answer:
+    def answer(self, w: FeatureVector) -> _Answer:
         cost = self.features @ w
         found = soft_response(self.mdp.with_cost(cost), self.eta, self.regulariser)
         value, policy, occupancy = found
         difference = np.einsum("saf,sa->f", self.features, occupancy - self.expert)
         return _Answer(value - float((self.expert * cost).sum()), policy, occupancy, difference)
 
-    def left(self, w: Vector, found: _Answer) -> float:
+    def left(self, w: FeatureVector, found: _Answer) -> float:
         """The gap that is left to close; without a set of weights, the mismatch."""
         if self.weights is None:
             return float(np.abs(found.difference).max())
@@ -139,8 +141,8 @@ class _Problem:
 
 
 def _step(
-    w: Vector, found: _Answer, step: float, problem: _Problem
-) -> tuple[Vector, _Answer, float]:
+    w: FeatureVector, found: _Answer, step: float, problem: _Problem
+) -> tuple[FeatureVector, _Answer, float]:
     while True:
         target = w + step * found.difference
         target = target if problem.weights is None else problem.weights.project(target)
@@ -156,7 +158,7 @@ def _step(
 
 
 def _saddle(
-    w: Vector, found: _Answer, problem: _Problem, units: Vector, iterations: int
+    w: FeatureVector, found: _Answer, problem: _Problem, units: FeatureVector, iterations: int
 ) -> SoftSaddle:
     entropy, weights = float(w @ found.difference) - found.value, problem.weights
     best = 0.0 if weights is None else float(weights.maximum(found.difference)[0])

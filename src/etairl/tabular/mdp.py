@@ -17,9 +17,9 @@ from scipy.sparse.csgraph import breadth_first_order
 
 from etairl.types import InputError
 
-Policy = Float[np.ndarray, "state action"]
-Pairs = Float[np.ndarray, "state action"]
-States = Float[np.ndarray, " state"]
+PolicyTable = Float[np.ndarray, "state action"]
+PairTable = Float[np.ndarray, "state action"]
+StateVector = Float[np.ndarray, " state"]
 PoliciesInTime = Float[np.ndarray, "time state action"]
 _STOCHASTIC = 1e-9  # how far a row of probabilities may be from 1
 _ROUNDING = float(np.finfo(float).eps)  # per entry, how far it is left there
@@ -82,7 +82,7 @@ class MDP:
         """Largest cost minus smallest cost."""
         return float(self.c.max() - self.c.min())
 
-    def with_cost(self, c: Pairs) -> "MDP":
+    def with_cost(self, c: PairTable) -> "MDP":
         """The same world with another cost."""
         return replace(self, c=c)
 
@@ -90,19 +90,19 @@ class MDP:
         """The same world with another discount."""
         return replace(self, gamma=gamma)
 
-    def expect(self, v: States) -> Pairs:
+    def expect(self, v: StateVector) -> PairTable:
         r"""$\mathbb{E}[v(s') \mid s, a]$."""
         if self.sparse:
             return (self.P @ v).reshape(self.c.shape)
         return self.kernel @ v
 
-    def inflow(self, x: Pairs) -> States:
+    def inflow(self, x: PairTable) -> StateVector:
         r"""$\sum_{s,a} x(s,a) P(s' \mid s,a)$: where a measure on pairs goes in one step."""
         if self.sparse:
             return x.reshape(-1) @ self.P
         return np.einsum("sa,san->n", x, self.kernel)
 
-    def under(self, policy: Policy) -> Any:
+    def under(self, policy: PolicyTable) -> Any:
         r"""$P_\pi(s' \mid s) = \sum_a \pi(a \mid s) P(s' \mid s, a)$, dense or sparse as P is."""
         if not self.sparse:
             return np.einsum("sa,san->sn", policy, self.kernel)
@@ -133,7 +133,7 @@ class MDP:
             )
 
 
-def check_policy(mdp: MDP, policy: Policy) -> Policy:
+def check_policy(mdp: MDP, policy: PolicyTable) -> PolicyTable:
     r"""The policy as float64 if it fits the MDP: rows $\pi(\cdot\mid s)$ that are laws."""
     policy = _numbers("policy", policy)
     if policy.shape != mdp.c.shape:
@@ -171,7 +171,7 @@ def check_factor(name: str, factor: float, otherwise: str) -> float:
     return float(factor)
 
 
-def deterministic(actions: list[int] | np.ndarray, count: int) -> Policy:
+def deterministic(actions: list[int] | np.ndarray, count: int) -> PolicyTable:
     """The policy that takes `actions[s]` in state s, out of `count` actions."""
     taken = np.asarray(actions)
     wrong = np.flatnonzero(~np.isin(taken, np.arange(count)))

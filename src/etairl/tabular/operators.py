@@ -15,7 +15,7 @@ from jaxtyping import Float
 
 from etairl.regularisers import Regulariser, Unregularised
 from etairl.tabular.linear_systems import solve
-from etairl.tabular.mdp import MDP, Pairs, Policy, States, check_policy
+from etairl.tabular.mdp import MDP, PairTable, PolicyTable, StateVector, check_policy
 from etairl.types import InputError
 
 NONE = Unregularised()
@@ -31,7 +31,7 @@ class Solution(NamedTuple):
     iterations: int
 
 
-def action_values(mdp: MDP, v: States) -> Pairs:
+def action_values(mdp: MDP, v: StateVector) -> PairTable:
     r"""$q(s,a) = c(s,a) + \gamma\,\mathbb{E}[v(s')\mid s,a]$.
 
     At $v = v_{\pi,\Omega}$ this is $Q_{\pi,\Omega}$; the paper's `regularised_Q_def` lacks the
@@ -40,25 +40,27 @@ def action_values(mdp: MDP, v: States) -> Pairs:
     return mdp.c + mdp.gamma * mdp.expect(v)
 
 
-def evaluate(mdp: MDP, policy: Policy, regulariser: Regulariser = NONE) -> States:
+def evaluate(mdp: MDP, policy: PolicyTable, regulariser: Regulariser = NONE) -> StateVector:
     r"""$v_{\pi,\Omega}$, the fixed point of $T_{\pi,\Omega}$, by one linear solve."""
     policy = check_policy(mdp, policy)
     paid = (policy * mdp.c).sum(axis=1) - regulariser.value(policy)
     return solve(mdp.under(policy), paid, mdp.gamma)[0]
 
 
-def apply(mdp: MDP, policy: Policy, v: States, regulariser: Regulariser = NONE) -> States:
+def apply(
+    mdp: MDP, policy: PolicyTable, v: StateVector, regulariser: Regulariser = NONE
+) -> StateVector:
     r"""$T_{\pi,\Omega}v = \langle\pi, c+\gamma Pv\rangle - \Omega(\pi)$."""
     policy = check_policy(mdp, policy)
     return (policy * action_values(mdp, v)).sum(axis=1) - regulariser.value(policy)
 
 
-def apply_optimal(mdp: MDP, v: States, regulariser: Regulariser = NONE) -> States:
+def apply_optimal(mdp: MDP, v: StateVector, regulariser: Regulariser = NONE) -> StateVector:
     r"""$T_{*,\Omega}v = \min_\pi T_{\pi,\Omega}v$."""
     return regulariser.softmin(action_values(mdp, v))
 
 
-def improve(mdp: MDP, v: States, regulariser: Regulariser = NONE) -> Policy:
+def improve(mdp: MDP, v: StateVector, regulariser: Regulariser = NONE) -> PolicyTable:
     r"""The policy that attains $T_{*,\Omega}v$: a softmin, or greedy without regulariser."""
     return regulariser.argmin(action_values(mdp, v))
 
@@ -143,7 +145,7 @@ def _wanted(mdp: MDP, regulariser: Regulariser, tolerance: float) -> float:
     return tolerance * step_range(mdp, regulariser) / (1.0 - mdp.gamma)
 
 
-def _rounding(mdp: MDP, v: States) -> float:
+def _rounding(mdp: MDP, v: StateVector) -> float:
     r"""How far rounding of one application moves a fixed point: its size over $1-\gamma$."""
     size = float(np.abs(mdp.c).max() + np.abs(v).max())
     return (mdp.states + mdp.actions) * np.finfo(float).eps * size / (1.0 - mdp.gamma)

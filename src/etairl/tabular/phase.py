@@ -16,7 +16,7 @@ from scipy.optimize import linprog
 from etairl.eta import Eta
 from etairl.tabular.exact_measures import geometric_parameter, geometric_weights
 from etairl.tabular.linear_systems import solve
-from etairl.tabular.mdp import MDP, Pairs, Policy, check_factor, check_policy
+from etairl.tabular.mdp import MDP, PairTable, PolicyTable, check_factor, check_policy
 from etairl.tabular.operators import policy_iteration
 from etairl.types import InputError
 
@@ -53,7 +53,7 @@ def phase_optimal(mdp: MDP, kappa: float) -> PhaseOptimum:
     return PhaseOptimum(float(value), waiting.policy, running.policy)
 
 
-def phase_mu(mdp: MDP, kappa: float, waiting: Policy, running: Policy) -> Pairs:
+def phase_mu(mdp: MDP, kappa: float, waiting: PolicyTable, running: PolicyTable) -> PairTable:
     r"""Occupancy of the running phase, $\mu = x_2$, of a controller that sees the phase.
 
     $x_1 = \kappa p_0+\kappa\,\mathrm{inflow}(x_1)$ and
@@ -96,7 +96,7 @@ def flow_polytope(mdp: MDP, eta: Eta) -> Flow:
     return Flow(sp.csr_array(matrix), np.concatenate([kappa * mdp.p0, (1 - kappa) * mdp.p0]), pairs)
 
 
-def phase_program(mdp: MDP, eta: Eta) -> tuple[float, Pairs]:
+def phase_program(mdp: MDP, eta: Eta) -> tuple[float, PairTable]:
     r"""$\min\langle\mu, c\rangle$ over `flow_polytope`, and a minimiser, by linear programming."""
     flow = flow_polytope(mdp, eta)
     # The solver's own tolerances are absolute, so costs are counted in units of the largest.

@@ -20,11 +20,11 @@ from etairl.regularisers import Regulariser
 from etairl.simplex import project_simplex
 from etairl.tabular.eta_criterion import Expansion, criterion, expand
 from etairl.tabular.exact_measures import TOLERANCE, geometric_weights, truncated_law
-from etairl.tabular.mdp import MDP, Pairs, Policy, check_policy
+from etairl.tabular.mdp import MDP, PairTable, PolicyTable, check_policy
 from etairl.tabular.operators import NONE, policy_iteration, step_range
 from etairl.types import InputError
 
-Method = Literal["mirror", "projected"]
+DescentMethod = Literal["mirror", "projected"]
 _INTERIOR = 1e-3  # share of the uniform policy in a start that mirror steps could not leave
 _FLOOR = 1e-200  # least probability after a mirror step: no action is lost for good
 
@@ -67,9 +67,9 @@ class PlanningGap(NamedTuple):
 def descend(
     mdp: MDP,
     eta: Eta,
-    start: Policy,
+    start: PolicyTable,
     regulariser: Regulariser = NONE,
-    method: Method = "mirror",
+    method: DescentMethod = "mirror",
     tolerance: float = 1e-9,
     most: int = 1000,
 ) -> Descent:
@@ -119,11 +119,11 @@ def descend(
     return Descent(policy, here.value, _slope(policy, here), taken)
 
 
-def _slope(policy: Policy, here: Expansion) -> float:
+def _slope(policy: PolicyTable, here: Expansion) -> float:
     return float((policy * here.direct).sum() - here.direct.min(axis=1).sum())
 
 
-def _falls(here: Expansion, ahead: Expansion, move: Policy) -> bool:
+def _falls(here: Expansion, ahead: Expansion, move: PolicyTable) -> bool:
     # Near the optimum the criterion moves by less than its rounding, so the slopes decide too:
     # the approximate condition of Hager and Zhang (2005).
     before, after = float((here.direct * move).sum()), float((ahead.direct * move).sum())
@@ -214,7 +214,7 @@ def weight_distance(eta: Eta, gamma: float) -> float:
     return float(apart.sum() + (gamma * apart[-1] + rest) / (1.0 - gamma))
 
 
-def mirror_step(policy: Policy, direction: Pairs) -> Policy:
+def mirror_step(policy: PolicyTable, direction: PairTable) -> PolicyTable:
     r"""$\pi\propto\pi\,e^{-\text{direction}}$, for directions of any size; no action gets lost."""
     # Only actions that are taken may set the shift: a better one of tiny probability would make
     # all others underflow.

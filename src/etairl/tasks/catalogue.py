@@ -4,13 +4,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from etairl.tasks.fetch import ReachPolicy, fetch_goals
-from etairl.tasks.navigation_world import NAME, World, navigation_goals
+from etairl.tasks.navigation_world import NAME, LakeWorld, navigation_goals
 from etairl.tasks.planner import PlannerPolicy
 from etairl.tasks.product import TaskSpace
 from etairl.types import Policy
 
 
-class Entry(NamedTuple):
+class TaskEntry(NamedTuple):
     """What is known of a multi-task environment."""
 
     space: TaskSpace
@@ -19,9 +19,9 @@ class Entry(NamedTuple):
 
 
 _ENTRIES = {
-    NAME: Entry(navigation_goals(World()), lambda: PlannerPolicy(World())),
-    "FetchReach-v4": Entry(fetch_goals(sparse=True), ReachPolicy),
-    "FetchReachDense-v4": Entry(fetch_goals(sparse=False), ReachPolicy),
+    NAME: TaskEntry(navigation_goals(LakeWorld()), lambda: PlannerPolicy(LakeWorld())),
+    "FetchReach-v4": TaskEntry(fetch_goals(sparse=True), ReachPolicy),
+    "FetchReachDense-v4": TaskEntry(fetch_goals(sparse=False), ReachPolicy),
 }
 
 
@@ -35,7 +35,7 @@ def register_tasks(
         space: what a task is, which there are, what they cost, when they are solved.
         expert: makes a policy that solves every task, where one is known.
     """
-    _ENTRIES[environment] = Entry(space, expert)
+    _ENTRIES[environment] = TaskEntry(space, expert)
 
 
 def task_space(environment: str) -> TaskSpace | None:

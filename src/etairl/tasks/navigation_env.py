@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium import spaces
 from jaxtyping import Float, UInt8
 
-from etairl.tasks.navigation_world import HORIZON, NAME, World, navigation_goals
+from etairl.tasks.navigation_world import HORIZON, NAME, LakeWorld, navigation_goals
 from etairl.types import InputError
 
 _PIXELS = 400
@@ -26,7 +26,7 @@ class NavigationEnv(gymnasium.Env):
     metadata = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012
 
     def __init__(self, render_mode: str | None = None):
-        self.world = World()
+        self.world = LakeWorld()
         self.goals = navigation_goals(self.world)
         self.render_mode = render_mode
         side, lakes = self.world.half_side, len(self.world.lakes)
@@ -97,7 +97,7 @@ def _point(name: str, value: Any) -> np.ndarray:
     return point
 
 
-def _background(world: World) -> np.ndarray:
+def _background(world: LakeWorld) -> np.ndarray:
     centres = (np.arange(_PIXELS) + 0.5) / _PIXELS * 2.0 - 1.0
     x, y = np.meshgrid(centres * world.half_side, -centres * world.half_side)
     wet = ~world.on_land(np.stack([x.ravel(), y.ravel()], axis=1)).reshape(x.shape)
@@ -108,7 +108,11 @@ def _background(world: World) -> np.ndarray:
 
 
 def _square(
-    picture: np.ndarray, world: World, place: np.ndarray, half: int, colour: tuple[int, int, int]
+    picture: np.ndarray,
+    world: LakeWorld,
+    place: np.ndarray,
+    half: int,
+    colour: tuple[int, int, int],
 ) -> None:
     scale = _PIXELS / (2.0 * world.half_side)
     column = int((place[0] + world.half_side) * scale)

@@ -19,11 +19,11 @@ TOLERANCE = 1.0
 """a target within one step is reached"""
 _SLACK = 1e-14  # of the side: how far outside of a lake a point of contact is put
 
-Points = Float[np.ndarray, "n 2"]
+Positions = Float[np.ndarray, "n 2"]
 
 
 @dataclass(frozen=True)
-class World:
+class LakeWorld:
     r"""The box $[-h, h]^2$ without the lakes, which are open discs."""
 
     half_side: float = 10.0
@@ -60,18 +60,18 @@ class World:
         """Of the lakes."""
         return np.array([lake[2] for lake in self.lakes], np.float64)
 
-    def distances(self, positions: Points) -> Float[np.ndarray, "n lakes"]:
+    def distances(self, positions: Positions) -> Float[np.ndarray, "n lakes"]:
         """From the centres of the lakes."""
         x = positions[:, :1] - self.centres[:, 0]
         y = positions[:, 1:] - self.centres[:, 1]
         return np.sqrt(x * x + y * y)
 
-    def on_land(self, positions: Points, margin: float = 0.0) -> Bool[np.ndarray, " n"]:
+    def on_land(self, positions: Positions, margin: float = 0.0) -> Bool[np.ndarray, " n"]:
         """In the box, and outside of every lake by at least `margin`."""
         dry = (self.distances(positions) >= self.radii + margin).all(axis=1)
         return np.logical_and((np.abs(positions) <= self.half_side).all(axis=1), dry)
 
-    def draw(self, rng: np.random.Generator, n: int) -> Points:
+    def draw(self, rng: np.random.Generator, n: int) -> Positions:
         """Uniform on the land that is off the shores: the law of starts and of targets."""
         points = rng.uniform(-self.half_side, self.half_side, (n, 2))
         wet = ~self.on_land(points, self.shore)
@@ -80,7 +80,7 @@ class World:
             wet = ~self.on_land(points, self.shore)
         return points
 
-    def move(self, positions: Points, actions: Num[np.ndarray, "n 2"]) -> Points:
+    def move(self, positions: Positions, actions: Num[np.ndarray, "n 2"]) -> Positions:
         r"""One step: along the action, up to the first border on the way.
 
         Actions are clipped to the unit disc, radially. Lake $(c, r)$ is met at the share $u$ of
@@ -108,7 +108,7 @@ class World:
         reached[near] = self._settle(reached[near])
         return reached
 
-    def _stopped_at_wall(self, start: Points, end: Points) -> Points:
+    def _stopped_at_wall(self, start: Positions, end: Positions) -> Positions:
         """Where steps that leave the box meet it."""
         a = end - start
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -116,7 +116,7 @@ class World:
         share = np.where(a == 0.0, 1.0, share).min(axis=1).clip(0.0, 1.0)
         return np.clip(start + share[:, None] * a, -self.half_side, self.half_side)
 
-    def _settle(self, points: Points) -> Points:
+    def _settle(self, points: Positions) -> Positions:
         """Rounding leaves some points of contact inside of a lake: those are put on its shore."""
         distances = self.distances(points)
         rows, lakes = np.nonzero(distances < self.radii)
@@ -125,7 +125,7 @@ class World:
         points[rows] = self.centres[lakes] + radii * outwards
         return points
 
-    def observe(self, positions: Points) -> Float[np.ndarray, "n state"]:
+    def observe(self, positions: Positions) -> Float[np.ndarray, "n state"]:
         """What is seen but for the target: position, and distances from the lakes' centres."""
         return np.concatenate([positions, self.distances(positions)], axis=1)
 
@@ -162,7 +162,7 @@ class World:
 
 
 def _first_contact(
-    offset: Points, a: Points, radius: Float[np.ndarray, ""] | float
+    offset: Positions, a: Positions, radius: Float[np.ndarray, ""] | float
 ) -> Float[np.ndarray, " n"]:
     """At which share of the step a circle around the origin is met; infinite where it is not."""
     gap = np.maximum(_square(offset) - radius**2, 0.0)
@@ -173,17 +173,17 @@ def _first_contact(
     return np.where(met, gap / np.where(met, towards + root, 1.0), np.inf)
 
 
-def clip_to_disc(actions: Num[np.ndarray, "n 2"]) -> Points:
+def clip_to_disc(actions: Num[np.ndarray, "n 2"]) -> Positions:
     """Actions longer than 1 are shortened to 1."""
     a = actions.astype(np.float64)
     return a / np.sqrt(np.maximum(_square(a), 1.0))[:, None]
 
 
-def _square(vectors: Points) -> Float[np.ndarray, " n"]:
+def _square(vectors: Positions) -> Float[np.ndarray, " n"]:
     return vectors[:, 0] ** 2 + vectors[:, 1] ** 2
 
 
-def navigation_goals(world: World) -> Goals:
+def navigation_goals(world: LakeWorld) -> Goals:
     """Targets anywhere on land; the cost is the distance that is left."""
     return Goals(
         place=(0, 1),
@@ -198,8 +198,8 @@ def navigation_goals(world: World) -> Goals:
 class NavigationTask:
     """`envs` agents on the map, all moved at once; the tasks come with `ProductTask`."""
 
-    def __init__(self, envs: int, horizon: int | None, seed: int, world: World | None = None):
-        self.world = world or World()
+    def __init__(self, envs: int, horizon: int | None, seed: int, world: LakeWorld | None = None):
+        self.world = world or LakeWorld()
         self.envs, self.horizon = envs, horizon or HORIZON
         columns = 2 + len(self.world.lakes)
         self.spec = Spec(columns, 2, (-1.0, -1.0), (1.0, 1.0), None, NAME)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
-from etairl.tasks.navigation_world import Points, World, clip_to_disc
+from etairl.tasks.navigation_world import LakeWorld, Positions, clip_to_disc
 
 _MOST = 1_200_000  # ways between links that are compared at a time
 _TOUCHING = 1e-9
@@ -32,22 +32,22 @@ class Legs(NamedTuple):
 class Planner:
     """Shortest paths on a map whose lakes are `clearance` wider."""
 
-    def __init__(self, world: World, clearance: float = 0.0):
+    def __init__(self, world: LakeWorld, clearance: float = 0.0):
         self.world = world
         # Turn 2j goes around lake j counter-clockwise, turn 2j + 1 clockwise.
         self._centres = np.repeat(world.centres, 2, axis=0)
         self._radii = np.repeat(world.radii + clearance, 2)
         self._senses = np.tile([1.0, -1.0], len(world.lakes))
 
-    def lengths(self, positions: Points, targets: Points) -> Float[np.ndarray, " n"]:
+    def lengths(self, positions: Positions, targets: Positions) -> Float[np.ndarray, " n"]:
         """Length of the shortest path of each query."""
         return self._plan(positions, targets)[0]
 
-    def directions(self, positions: Points, targets: Points) -> Points:
+    def directions(self, positions: Positions, targets: Positions) -> Positions:
         """Unit vectors along which the shortest paths begin; zero at the target."""
         return self._plan(positions, targets)[1]
 
-    def _plan(self, positions: Points, targets: Points) -> tuple[np.ndarray, np.ndarray]:
+    def _plan(self, positions: Positions, targets: Positions) -> tuple[np.ndarray, np.ndarray]:
         many = max(1, _MOST // max(1, len(self._links[0])) ** 2)
         parts = [
             self._plan_some(positions[i : i + many], targets[i : i + many])
@@ -56,7 +56,7 @@ class Planner:
         lengths, directions = zip(*parts, strict=True)
         return np.concatenate(lengths), np.concatenate(directions)
 
-    def _plan_some(self, positions: Points, targets: Points) -> tuple[np.ndarray, np.ndarray]:
+    def _plan_some(self, positions: Positions, targets: Positions) -> tuple[np.ndarray, np.ndarray]:
         straight = targets - positions
         direct = np.hypot(*straight.T)
         direct_free = ~self._blocked(positions, targets).any(axis=1)
@@ -72,14 +72,14 @@ class Planner:
         directions[around] = self._heading(positions[around], turns, angles)
         return ways[rows, best], directions
 
-    def _heading(self, positions: Points, turns: np.ndarray, angles: np.ndarray) -> Points:
+    def _heading(self, positions: Positions, turns: np.ndarray, angles: np.ndarray) -> Positions:
         """Along the segment onto a turn; in the direction of the turn where one is on it."""
         sense, radii = self._senses[turns], self._radii[turns]
         near = np.hypot(*(positions - self._centres[turns]).T) <= radii
         heading = angles + sense * np.where(near, np.pi / 2 - _LEAN, np.pi / 2)
         return np.stack([np.cos(heading), np.sin(heading)], axis=1)
 
-    def _legs(self, points: Points, way: float) -> Legs:
+    def _legs(self, points: Positions, way: float) -> Legs:
         r"""Segments from points onto turns (`way` 1), or from turns to points (-1).
 
         From distance $d$ the point of contact is $\arccos(r / d)$ away from the direction of the
@@ -176,7 +176,7 @@ class PlannerPolicy:
     observations: the first two columns and the last two.
     """
 
-    def __init__(self, world: World, noise: float = 0.1, clearance: float = 0.05):
+    def __init__(self, world: LakeWorld, noise: float = 0.1, clearance: float = 0.05):
         self._planner = Planner(world, clearance)
         self._exact = Planner(world)
         self._noise = noise

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int, Num
 
 from etairl.types import InputError, RejoinableTask, Step
 
-Law = Callable[[np.random.Generator, int], Float[np.ndarray, "n task"]]
+TaskLaw = Callable[[np.random.Generator, int], Float[np.ndarray, "n task"]]
 """$F$: draws so many tasks"""
 LawName = Literal["training", "full"]
 
@@ -34,7 +34,7 @@ class TaskSpace(Protocol):
         ...
 
     @property
-    def laws(self) -> dict[LawName, Law]:
+    def laws(self) -> dict[LawName, TaskLaw]:
         """training: what demonstrations show. full: every task."""
         ...
 
@@ -70,7 +70,7 @@ class Goals:
     place: tuple[int, ...]
     """columns of the state that say where one is"""
     tolerance: float
-    laws: dict[LawName, Law]
+    laws: dict[LawName, TaskLaw]
     columns: slice = field(default_factory=lambda: slice(None))
     sparse: bool = False
     possible: Callable[[np.ndarray], None] | None = None
@@ -191,7 +191,7 @@ class ProductTask:
 
 
 def keyed_rows(
-    draw: Law, key: list[int], numbers: Int[np.ndarray, " envs"], ids: Int[np.ndarray, " some"]
+    draw: TaskLaw, key: list[int], numbers: Int[np.ndarray, " envs"], ids: Int[np.ndarray, " some"]
 ) -> Float[np.ndarray, "some task"]:
     """A row for each copy of `ids`, which follows from the key, the copy and its number.
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from etairl.tasks.navigation_world import NAME, World
+from etairl.tasks.navigation_world import NAME, LakeWorld
 from etairl.training.result import Result
 from etairl.training.settings import TrainConfig
 from etairl.types import InputError
@@ -44,7 +44,7 @@ def check_mapped(config: TrainConfig) -> None:
 def cost_maps(result: Result, cells: int = 120) -> CostMaps:
     """The learned cost of a run of 2-D navigation, on `cells` times `cells` places per target."""
     check_mapped(result.config)
-    world = World()
+    world = LakeWorld()
     middles = ((np.arange(cells) + 0.5) / cells * 2.0 - 1.0) * world.half_side
     x, y = np.meshgrid(middles, middles)
     places = np.stack([x.ravel(), y.ravel()], axis=1)

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from jaxtyping import Float
 from scipy.optimize import linprog
 
-from etairl.tabular.mdp import MDP, Pairs, Policy, States
+from etairl.tabular.mdp import MDP, PairTable, PolicyTable, StateVector
 
 Law = Callable[[int], float]
 Weights = Float[np.ndarray, " horizon"]
@@ -42,7 +42,7 @@ def time_weights(law: Law, gamma: float, horizon: int) -> Weights:
     )
 
 
-def visited(mdp: MDP, policy: Policy, weights: Weights) -> States:
+def visited(mdp: MDP, policy: PolicyTable, weights: Weights) -> StateVector:
     r"""$\sum_n\text{weights}_n\,p_0P_\pi^n$, by explicit powers."""
     total, power = np.zeros(mdp.states), np.eye(mdp.states)
     for weight in weights:
@@ -51,13 +51,16 @@ def visited(mdp: MDP, policy: Policy, weights: Weights) -> States:
     return total
 
 
-def cost_of(mdp: MDP, policy: Policy, weights: Weights) -> float:
+def cost_of(mdp: MDP, policy: PolicyTable, weights: Weights) -> float:
     r"""$\sum_n\text{weights}_n\,\mathbb{E}\,c(s_n, a_n)$."""
     return float(visited(mdp, policy, weights) @ (policy * mdp.c).sum(axis=1))
 
 
 def least_excess_in_time(
-    mdp: MDP, weights: Weights, expert: Pairs, features: Float[np.ndarray, "state action feature"]
+    mdp: MDP,
+    weights: Weights,
+    expert: PairTable,
+    features: Float[np.ndarray, "state action feature"],
 ) -> float:
     r"""$\min\max_i\langle\mu-\mu_E,f_i\rangle$ over $\mathcal{M}_{\text{time}}$: a linear program.
 

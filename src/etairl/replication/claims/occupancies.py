@@ -18,7 +18,7 @@ from etairl.tabular.exact_measures import (
     policy_from_occupancy,
     rho,
 )
-from etairl.tabular.game import Features, Game, LinearCosts, Within
+from etairl.tabular.game import FeatureTable, Game, LinearCosts, Within
 from etairl.tabular.generators import (
     fork,
     go_stay,
@@ -27,7 +27,7 @@ from etairl.tabular.generators import (
     random_policy,
 )
 from etairl.tabular.irl import lpal, megan
-from etairl.tabular.mdp import MDP, Pairs, Policy
+from etairl.tabular.mdp import MDP, PairTable, PolicyTable
 from etairl.tabular.operators import action_values, evaluate
 
 HALF = Geometric(0.5)
@@ -38,7 +38,7 @@ LAWS: tuple[tuple[Eta, brute.Law], ...] = (
 )
 
 
-def go_stay_features() -> Features:
+def go_stay_features() -> FeatureTable:
     """The features that separate min max from max min: 1 at (0, stay), 4 at (0, go)."""
     features = np.zeros((2, 2, 2))
     features[0, 0, 0], features[0, 1, 1] = 1.0, 4.0
@@ -131,7 +131,9 @@ def duality(trials: int = 10) -> Claim:
     )
 
 
-def _linear_game(mdp: MDP, eta: Eta, expert: Pairs, features: Features, within: Within) -> Game:
+def _linear_game(
+    mdp: MDP, eta: Eta, expert: PairTable, features: FeatureTable, within: Within
+) -> Game:
     return Game(mdp, eta, expert, LinearCosts(features, Simplex()), within)
 
 
@@ -211,7 +213,7 @@ def tower(trials: int = 30) -> Claim:
     )
 
 
-def tower_forms(mdp: MDP, policy: Policy, f: Pairs, eta: Eta) -> list[float]:
+def tower_forms(mdp: MDP, policy: PolicyTable, f: PairTable, eta: Eta) -> list[float]:
     r"""$p_0P^\eta Rf$, $p_0RP^\eta f$ and $\langle\mu, f\rangle$, $R = \sum_t\gamma^tP_\pi^t$."""
     world = mdp.with_cost(f)
     ahead = future(mdp, policy, eta).values

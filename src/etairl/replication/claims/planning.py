@@ -9,7 +9,7 @@ from etairl.replication.claims.verdict import ROUNDING, Claim, judge, worlds
 from etairl.tabular.eta_criterion import criterion, critics, gradient
 from etairl.tabular.exact_measures import future, mu
 from etairl.tabular.generators import go_stay, go_stay_policy, random_policy
-from etairl.tabular.mdp import MDP, Policy
+from etairl.tabular.mdp import MDP, PolicyTable
 from etairl.tabular.operators import (
     NONE,
     action_values,
@@ -61,7 +61,7 @@ def optimality(trials: int = 200) -> Claim:
     )
 
 
-def decomposition_error(mdp: MDP, policy: Policy, eta: Geometric) -> float:
+def decomposition_error(mdp: MDP, policy: PolicyTable, eta: Geometric) -> float:
     r"""How far $J_\eta(\pi)$ is from $\langle P^\eta, v^*\rangle + \langle\mu, A^*\rangle$."""
     v = policy_iteration(mdp).v
     advantage = action_values(mdp, v) - v[:, None]
@@ -108,14 +108,14 @@ def policy_gradient(trials: int = 20) -> Claim:
     )
 
 
-def _slope(mdp: MDP, policy: Policy, law: brute.Law, direction: Policy) -> float:
+def _slope(mdp: MDP, policy: PolicyTable, law: brute.Law, direction: PolicyTable) -> float:
     """Of the criterion along a direction, by differences of its definition."""
     step, weights = 1e-4 * policy.min(), brute.time_weights(law, mdp.gamma, _STEPS)
     ahead, behind = (brute.cost_of(mdp, policy + s * direction, weights) for s in (step, -step))
     return float((ahead - behind) / (2.0 * step))
 
 
-def _two_terms(mdp: MDP, policy: Policy, law: brute.Law, direction: Policy) -> float:
+def _two_terms(mdp: MDP, policy: PolicyTable, law: brute.Law, direction: PolicyTable) -> float:
     r"""As printed: $\int v\,\nabla P^\eta + \int P^\eta\rho\;\mathbb{E}_\pi[Q\,\nabla\log\pi]$."""
     v, paid = np.zeros(mdp.states), (policy * mdp.c).sum(axis=1)
     for _ in range(_STEPS):
@@ -128,16 +128,16 @@ def _two_terms(mdp: MDP, policy: Policy, law: brute.Law, direction: Policy) -> f
     return float(additional + states @ (q * direction).sum(axis=1))
 
 
-def _relative(policy: Policy, other: Policy, exact: Policy) -> float:
+def _relative(policy: PolicyTable, other: PolicyTable, exact: PolicyTable) -> float:
     """Relative error of a gradient, in the logits of the policy."""
 
-    def centred(g: Policy) -> Policy:
+    def centred(g: PolicyTable) -> PolicyTable:
         return policy * (g - (policy * g).sum(axis=1, keepdims=True))
 
     return float(np.linalg.norm(centred(other - exact)) / np.linalg.norm(centred(exact)))
 
 
-def differences(mdp: MDP, old: Policy, new: Policy, kappa: float) -> dict[str, float]:
+def differences(mdp: MDP, old: PolicyTable, new: PolicyTable, kappa: float) -> dict[str, float]:
     r"""$\mathcal{L}^\eta(\pi_n)$ as printed, corrected, in its local form, and as it is."""
     eta, two = Geometric(kappa), critics(mdp, old, kappa)
     own, ahead = mu(mdp, new, eta), future(mdp, new, eta).states
