@@ -42,7 +42,7 @@ def main() -> None:
         final_observations=np.stack([obs[-1] for obs, _, _ in episodes]),
     )
     spec = Spec(obs_dim=2, act_dim=1, action_low=(-1.0,), action_high=(1.0,), environment="cart")
-    save_demos(Demos(trajectories, spec, "cart"), folder / "cart.npz", overwrite=True)
+    save_demos(Demos.of(trajectories, spec, "cart"), folder / "cart.npz", overwrite=True)
     demos = load_demos(folder / "cart.npz")
     found = inspect(demos)  # what `etairl demos info` prints
     print(f"{found.episodes} episodes, {found.steps} steps; suggested: {found.advice.eta}")

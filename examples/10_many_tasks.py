@@ -25,7 +25,9 @@ def main() -> None:
     task = make_task(NAME, len(CORNERS), seed=0)
     assert isinstance(task, ProductTask)
     task.assign(CORNERS)
-    print(f"{task.spec.obs_dim} columns: position, distances from {len(LakeWorld().lakes)} lakes, task")
+    print(
+        f"{task.spec.obs_dim} columns: position, distances from {len(LakeWorld().lakes)} lakes, task"
+    )
     policies = {"planner": etairl.load_expert(NAME), "random": UniformPolicy(task)}
     for name, policy in policies.items():
         played = collect(np.random.default_rng(0), task, policy, len(CORNERS))

@@ -127,7 +127,7 @@ def test_discrete_actions_and_early_ends(name, mode, change, tmp_path):
 
     task = make_task("CartPole-v1", 4, horizon=20, seed=9)
     played = collect(np.random.default_rng(0), task, UniformPolicy(task), 4)
-    save_demos(Demos(played, task.spec, "random"), tmp_path / "d.npz")
+    save_demos(Demos.of(played, task.spec, "random"), tmp_path / "d.npz")
     config = replace(TINY, algorithm=name, eta=None, env="CartPole-v1", mode=mode, **change)
     _, last = play(replace(config, demos=str(tmp_path / "d.npz"), demonstrations=None))
     assert all(np.isfinite(np.asarray(x)).all() for x in jax.tree.leaves(last.state))

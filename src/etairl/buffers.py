@@ -1,21 +1,21 @@
 """What happened, kept in memory: each observation is stored once, learned costs never are.
 
 `EpisodeBuffer` holds whole episodes, for algorithms that draw time indices within them; `Replay`
-holds copies of a task in lockstep, for an expert that learns while its episodes go on.
+holds copies of a task in lockstep, for an expert that learns in the middle of its episodes.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Num
 
-from etairl.types import Step, Trajectories
+from etairl.types import Step, Trajectories, offsets_of, ragged_rows
 
 _FIELDS = ("observations", "actions", "rewards", "terminated", "exists")
 
 
 class Transitions(NamedTuple):
-    """What happened; what was learned about it is never stored."""
+    """Steps of a task as the simulator gave them."""
 
     observations: Float[np.ndarray, "*shape obs"]
     actions: Float[np.ndarray, "*shape act"]
@@ -37,12 +37,12 @@ class Episodes(NamedTuple):
 
     @staticmethod
     def of(starts: np.ndarray, lengths: np.ndarray) -> "Episodes":
-        """From where they start and how long they are."""
-        return Episodes(starts, np.concatenate([[0], np.cumsum(lengths)]))
+        """Name episodes by where they start and how long they are."""
+        return Episodes(starts, offsets_of(lengths))
 
     @property
     def steps(self) -> int:
-        """All of them."""
+        """Number of steps of all episodes together."""
         return int(self.offsets[-1])
 
     def rows(self, steps: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
@@ -87,9 +87,7 @@ class EpisodeBuffer:
             raise MemoryError(f"a buffer of {len(self.observations)} rows cannot hold {size}")
         self._cycles = [c for c in self._cycles if not _overlap(c, begin, begin + size)]
         starts = begin + trajectories.offsets[:-1] + np.arange(len(trajectories))
-        rows = np.arange(trajectories.steps) + np.repeat(
-            starts - trajectories.offsets[:-1], lengths
-        )
+        rows = ragged_rows(starts, lengths)
         self.observations[rows] = trajectories.observations
         self.actions[rows] = actions
         self.rewards[rows] = 0.0 if trajectories.rewards is None else trajectories.rewards
@@ -125,16 +123,9 @@ class EpisodeBuffer:
             final_observations=self.observations[episodes.starts + np.diff(episodes.offsets)],
         )
 
-    def transitions(self, rows: Int[np.ndarray, " n"], shape: tuple[int, ...]) -> "Transitions":
+    def transitions(self, rows: Int[np.ndarray, " n"], shape: tuple[int, ...]) -> Transitions:
         """What happened at these rows, in the given shape."""
-        parts = (
-            self.observations[rows],
-            self.actions[rows],
-            self.rewards[rows],
-            self.observations[rows + 1],
-            self.terminated[rows],
-        )
-        return Transitions(*(part.reshape(*shape, *part.shape[1:]) for part in parts))
+        return _transitions(self, rows, rows + 1, shape)
 
 
 def _overlap(cycle: tuple[np.ndarray, np.ndarray], begin: int, end: int) -> bool:
@@ -218,12 +209,18 @@ class Replay:
             tried = rng.integers(rows * envs, size=n - len(chosen) + 64)
             chosen = np.concatenate([chosen, tried[self.exists.reshape(-1)[tried]]])
         k, e = np.divmod(chosen[:n], envs)
-        after = (k + 1) % self.rows
-        parts = (
-            self.observations[k, e],
-            self.actions[k, e],
-            self.rewards[k, e],
-            self.observations[after, e],
-            self.terminated[k, e],
-        )
-        return Transitions(*(part.reshape(*shape, *part.shape[1:]) for part in parts))
+        return _transitions(self, (k, e), ((k + 1) % self.rows, e), shape)
+
+
+def _transitions(
+    buffer: "EpisodeBuffer | Replay", here: Any, after: Any, shape: tuple[int, ...]
+) -> Transitions:
+    """What happened at some rows, which led to others, in the given shape."""
+    parts = (
+        buffer.observations[here],
+        buffer.actions[here],
+        buffer.rewards[here],
+        buffer.observations[after],
+        buffer.terminated[here],
+    )
+    return Transitions(*(part.reshape(*shape, *part.shape[1:]) for part in parts))

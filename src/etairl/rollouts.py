@@ -1,8 +1,8 @@
-"""A task and a policy make trajectories."""
+"""Collect trajectories of a policy on a task."""
 
 import numpy as np
 
-from etairl.types import MultiTask, Policy, Task, Trajectories
+from etairl.types import MultiTask, Policy, Task, Trajectories, offsets_of
 
 
 def collect(
@@ -12,7 +12,7 @@ def collect(
     episodes: int,
     stochastic: bool = True,
 ) -> Trajectories:
-    """Whole episodes, every copy of the task playing one at a time.
+    """Collect whole episodes, one at a time in every copy of the task.
 
     Copies that end early wait for the others: taking whichever episodes end first would favour
     short ones.
@@ -31,7 +31,7 @@ def collect(
         actions=actions[:episodes][played],
         terminated=ended,
         truncated=last[played] & ~ended,
-        offsets=np.concatenate([[0], np.cumsum(lengths)]),
+        offsets=offsets_of(lengths),
         rewards=rewards[:episodes][played],
         final_observations=observations[np.arange(episodes), lengths],
         tasks=tasks[:episodes] if isinstance(task, MultiTask) else None,
@@ -72,7 +72,7 @@ class UniformPolicy:
         self.spec = task.spec
 
     def __call__(self, rng: np.random.Generator | None, observations: np.ndarray) -> np.ndarray:
-        """Uniform between the bounds."""
+        """Draw uniformly between the bounds."""
         assert rng is not None
         if self.spec.discrete_actions:
             return rng.integers(self.spec.discrete_actions, size=(len(observations), 1))

@@ -30,7 +30,7 @@ def runs(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("runs")
     task = make_task("Pendulum-v1", 2, horizon=200, seed=9, threads=1)
     played = collect(np.random.default_rng(0), task, UniformPolicy(task), 2)
-    save_demos(Demos(played, task.spec, "random"), folder / "random.npz")
+    save_demos(Demos.of(played, task.spec, "random"), folder / "random.npz")
     girl = GirlConfig(
         transitions=400,
         episodes=2,

@@ -67,11 +67,11 @@ def test_selecting_more_than_there_is():
 
 
 def test_actions_are_clipped_and_counted():
-    demos = Demos(ragged(), Spec(1, 1, (0.5,), (1.5,)))
+    demos = Demos.of(ragged(), Spec(1, 1, (0.5,), (1.5,)))
     assert demos.clipped == 5 + 4
     assert demos.trajectories.actions.min() == 0.5
     assert demos.trajectories.actions.max() == 1.5
-    assert Demos(ragged(), Spec(1, 1, (0.0,), (2.0,))).clipped == 0
+    assert Demos.of(ragged(), Spec(1, 1, (0.0,), (2.0,))).clipped == 0
 
 
 def test_discrete_actions_become_whole_numbers_in_range():
@@ -79,24 +79,24 @@ def test_discrete_actions_become_whole_numbers_in_range():
     index = Trajectories(
         t.observations, np.floor(t.actions * 10) % 4, t.terminated, t.truncated, t.offsets
     )
-    demos = Demos(index, Spec(1, 1, discrete_actions=4))
+    demos = Demos.of(index, Spec(1, 1, discrete_actions=4))
     assert demos.trajectories.actions.dtype == np.int64
     with pytest.raises(InputError, match=r"action 3.0 at row 3 is not one of the 3 actions 0 to 2"):
-        Demos(index, Spec(1, 1, discrete_actions=3))
+        Demos.of(index, Spec(1, 1, discrete_actions=3))
     with pytest.raises(InputError, match=r"action 0\.1 at row 1"):
-        Demos(t, Spec(1, 1, discrete_actions=3))
+        Demos.of(t, Spec(1, 1, discrete_actions=3))
 
 
 def test_bounds_of_whole_numbers_make_no_sense():
     t = ragged()
     whole = Trajectories(t.observations, np.full((20, 1), 3), t.terminated, t.truncated, t.offsets)
     with pytest.raises(InputError, match="store them as floats"):
-        Demos(whole, Spec(1, 1, (-0.5,), (0.5,)))
+        Demos.of(whole, Spec(1, 1, (-0.5,), (0.5,)))
 
 
 def test_a_spec_of_another_task_is_refused():
     with pytest.raises(InputError, match="have 1 and 1 columns, the task expects 3 and 1"):
-        Demos(ragged(), Spec(3, 1))
+        Demos.of(ragged(), Spec(3, 1))
 
 
 def test_standardised_columns_have_unit_scale_and_constants_keep_theirs(rng):

@@ -33,7 +33,7 @@ def test_what_minari_has_no_field_for_survives_too(assert_same, demos):
         t.offsets,
         tasks=np.linspace(0, 1, 2 * len(t), dtype=np.float32).reshape(-1, 2),
     )
-    save_demos(Demos(bare, Spec(4, 2)), "minari:bare-v3")
+    save_demos(Demos.of(bare, Spec(4, 2)), "minari:bare-v3")
     again = load_demos("minari:bare-v3")
     assert_same(bare, again.trajectories)
     assert again.spec == Spec(4, 2)
@@ -43,7 +43,7 @@ def test_discrete_actions_survive(assert_same, demos, rng):
     t = demos.trajectories
     index = rng.integers(0, 3, (t.steps, 1))
     discrete = Trajectories(t.observations, index, t.terminated, t.truncated, t.offsets, t.rewards)
-    given = Demos(discrete, Spec(4, 1, discrete_actions=3))
+    given = Demos.of(discrete, Spec(4, 1, discrete_actions=3))
     save_demos(given, "minari:choose-v0")
     assert isinstance(minari.load_dataset("choose-v0").action_space, gymnasium.spaces.Discrete)
     again = load_demos("minari:choose-v0")
@@ -231,7 +231,7 @@ def test_nested_nonsense_is_no_metadata(demos, minari_folder):
 def test_any_bounds_survive(assert_same, demos):
     """0.1 has no exact float32; one side may be open."""
     spec = Spec(4, 2, (-0.1, -np.inf), (0.7, 0.3), environment="own")
-    given = Demos(demos.trajectories, spec)
+    given = Demos.of(demos.trajectories, spec)
     save_demos(given, "minari:walk-v0")
     again = load_demos("minari:walk-v0")
     assert again.spec == spec

@@ -30,7 +30,7 @@ def test_same_seed_same_inspection(demos):
 
 def test_the_advice_parses(demos, rng):
     for part in (Selection(), Selection(steps=10), Selection(every=4)):
-        advice = inspect(Demos(part(demos.trajectories), demos.spec)).advice
+        advice = inspect(Demos.of(part(demos.trajectories), demos.spec)).advice
         assert str(parse_eta(advice.eta)) == advice.eta
 
 
@@ -44,13 +44,13 @@ def test_no_cycle_no_poisson(rng):
 
 def test_warnings_say_what_may_go_wrong(demos):
     t = demos.trajectories
-    unbounded = Demos(replace_actions(t, t.actions * 10), Spec(4, 2))
+    unbounded = Demos.of(replace_actions(t, t.actions * 10), Spec(4, 2))
     assert any(
         "leave [-1, 1] and the file names no bounds" in w for w in inspect(unbounded).warnings
     )
-    clipped = Demos(t, Spec(4, 2, (-0.1, -0.1), (0.1, 0.1)))
+    clipped = Demos.of(t, Spec(4, 2, (-0.1, -0.1), (0.1, 0.1)))
     assert any("outside the bounds and were clipped" in w for w in inspect(clipped).warnings)
-    few = Demos(t.take(np.array([0, 1, 1])), demos.spec)
+    few = Demos.of(t.take(np.array([0, 1, 1])), demos.spec)
     found = inspect(few)
     assert found.floor_raw is None
     assert any("only 3 episodes" in w for w in found.warnings)
@@ -69,7 +69,7 @@ def test_unequal_lengths_and_early_ends(demos):
         truncated=np.concatenate([cut.truncated, short.truncated]) & (np.arange(rows) < rows - 1),
         offsets=np.concatenate([cut.offsets, short.offsets[1:] + cut.steps]),
     )
-    found = inspect(Demos(both, demos.spec))
+    found = inspect(Demos.of(both, demos.spec))
     assert found.terminated == 1
     assert found.ended_early == 2
     assert found.returns is None
@@ -81,7 +81,7 @@ def test_constant_columns_are_named(demos):
     t = demos.trajectories
     columns = np.concatenate([t.observations, np.full((t.steps, 1), 3.0, np.float32)], axis=1)
     wider = replace(t_without_finals(t), observations=columns)
-    assert inspect(Demos(wider, Spec(5, 2))).constant_observations == [4]
+    assert inspect(Demos.of(wider, Spec(5, 2))).constant_observations == [4]
 
 
 def t_without_finals(t):

@@ -51,7 +51,7 @@ def config(tmp_path):
     Drift.last, Drift.steps = np.inf, 0
     task = make_task("test/Drift-v0", 4, seed=9)
     played = collect(np.random.default_rng(0), task, UniformPolicy(task), 4)
-    save_demos(Demos(played, task.spec, "random"), tmp_path / "drift.npz")
+    save_demos(Demos.of(played, task.spec, "random"), tmp_path / "drift.npz")
     Drift.steps = 0
     yield TrainConfig(
         env="test/Drift-v0",

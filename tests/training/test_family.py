@@ -89,7 +89,7 @@ def test_gaps_are_those_that_the_cost_learned_from(tmp_path, mode):
 
     world = make_task("Hopper-v5", 5, horizon=40, seed=9)
     played = collect(np.random.default_rng(0), world, UniformPolicy(world), 5)
-    save_demos(Demos(played, world.spec, "random"), tmp_path / "d.npz")
+    save_demos(Demos.of(played, world.spec, "random"), tmp_path / "d.npz")
     change = {"env": "Hopper-v5", "demos": str(tmp_path / "d.npz"), "horizon": 40, "mode": mode}
     change |= {"eta": "dirac:0", "cost_rate": 1.0, "transitions": 50, "solver_updates": 1}
     result = etairl.train(configure(EMMA, **change), tmp_path / "run")

@@ -132,7 +132,7 @@ def test_demonstrations_that_do_not_fit(tmp_path):
     }
     for number, (message, odd) in enumerate(cases.items()):
         path = tmp_path / f"{number}.npz"
-        save_demos(Demos(odd, demos.spec), path)
+        save_demos(Demos.of(odd, demos.spec), path)
         with pytest.raises(InputError, match=message):
             prepare(replace(MANY, demos=str(path), demonstrations=None))
 

@@ -47,7 +47,7 @@ def folder(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("runs")
     task = make_task("Hopper-v5", 6, horizon=40, seed=9)
     played = collect(np.random.default_rng(0), task, UniformPolicy(task), 6)
-    save_demos(Demos(played, task.spec, "random"), path / "synthetic.npz")
+    save_demos(Demos.of(played, task.spec, "random"), path / "synthetic.npz")
     done = subprocess.run(
         [ETAIRL, "train", "-o", "unbroken", *TINY, "--checkpoint-seconds=1000"],
         cwd=path,

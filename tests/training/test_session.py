@@ -68,13 +68,13 @@ def test_demonstrations_with_other_bounds_are_refused(tmp_path):
     silent = replace(demos.spec, action_low=None, action_high=None)
     for spec, message in ((declared, r"bounds \[-10, 10\]"), (silent, "lie beyond the bounds")):
         path = tmp_path / "wild.npz"
-        etairl.save_demos(etairl.Demos(wild, spec), path, overwrite=True)
+        etairl.save_demos(etairl.Demos.of(wild, spec), path, overwrite=True)
         with pytest.raises(InputError, match=message):
             prepare(replace(TINY, demos=str(path)))
     few = demos.trajectories.actions.copy()
     few[:3] = 2.5
     etairl.save_demos(
-        etairl.Demos(replace(demos.trajectories, actions=few), silent), path, overwrite=True
+        etairl.Demos.of(replace(demos.trajectories, actions=few), silent), path, overwrite=True
     )
     said = prepare(replace(TINY, demos=str(path))).warnings()
     assert said == ["3 of 250 demonstrated actions were clipped to the bounds"]

@@ -137,7 +137,7 @@ def test_from_another_folder_and_with_other_demonstrations(tmp_path, monkeypatch
     first = shown.trajectories.take(np.arange(4)).observations[:20]
     assert np.array_equal(again.demonstrations.observations[:20], first)
     (path / "result.json").unlink()
-    later = Demos(shown.trajectories.take(np.arange(5, 15)), shown.spec, shown.name)
+    later = Demos.of(shown.trajectories.take(np.arange(5, 15)), shown.spec, shown.name)
     save_demos(later, tmp_path / "shown.npz", overwrite=True)
     before = {file: file.read_bytes() for file in path.iterdir() if file.is_file()}
     assert main(["resume", str(path)]) == 2

@@ -198,7 +198,7 @@ def _record(config: Config, arguments: list[str], policy: Policy) -> int:
     recorded = collect(rng, task, policy, config.episodes, stochastic=config.stochastic)
     name = task.spec.environment or train.env
     path = config.output / f"{name.replace('/', '-')}-{config.episodes}x{task.horizon}.npz"
-    save_demos(Demos(recorded, task.spec, name), path, overwrite=True)
+    save_demos(Demos.of(recorded, task.spec, name), path, overwrite=True)
     returns = recorded.returns
     assert returns is not None
     solved = _solved(task, recorded)

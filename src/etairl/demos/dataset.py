@@ -4,37 +4,43 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from etairl.types import InputError, Spec, Trajectories, ragged_rows
 
 
 @dataclass(frozen=True, eq=False)
 class Demos:
-    """Expert trajectories and what is known about their task.
+    """Expert trajectories and what is known about their task; `Demos.of` makes them.
 
-    Actions outside the bounds of `spec` are clipped: a simulator clamps them anyway, and a
-    discriminator would tell expert from learner by their range alone. `clipped` counts them.
+    All actions lie within the bounds of `spec`: a simulator clamps them anyway, and a discriminator
+    would tell expert from learner by their range alone.
     """
 
     trajectories: Trajectories
     spec: Spec
     name: str = "demonstrations"
     clipped: int = 0
-    """How many actions (rows) lay outside the bounds, those clipped before included."""
+    """How many actions (rows) lay outside the bounds before they were clipped."""
 
     def __post_init__(self):
-        found = (self.trajectories.obs_dim, self.trajectories.act_dim)
-        if found != (self.spec.obs_dim, self.spec.act_dim):
+        columns = (self.trajectories.obs_dim, self.trajectories.act_dim)
+        if columns != (self.spec.obs_dim, self.spec.act_dim):
             raise InputError(
-                f"observations and actions have {found[0]} and {found[1]} columns, "
+                f"observations and actions have {columns[0]} and {columns[1]} columns, "
                 f"the task expects {self.spec.obs_dim} and {self.spec.act_dim}"
             )
-        actions, clipped = _within_bounds(self.trajectories.actions, self.spec)
-        if actions is not self.trajectories.actions:
-            changed = replace(self.trajectories, actions=actions)
-            object.__setattr__(self, "trajectories", changed)
-            object.__setattr__(self, "clipped", self.clipped + clipped)
+        _, clipped = _within_bounds(self.trajectories.actions, self.spec)
+        if clipped:
+            raise InputError(f"{clipped} actions lie outside the bounds; Demos.of clips them")
+
+    @staticmethod
+    def of(trajectories: Trajectories, spec: Spec, name: str = "demonstrations") -> "Demos":
+        """Demonstrations of a task, actions outside its bounds clipped and counted."""
+        actions, clipped = trajectories.actions, 0
+        if trajectories.act_dim == spec.act_dim:
+            actions, clipped = _within_bounds(actions, spec)
+        return Demos(replace(trajectories, actions=actions), spec, name, clipped)
 
     @cached_property
     def standardiser(self) -> "Standardiser":
@@ -59,10 +65,9 @@ def _within_bounds(actions: np.ndarray, spec: Spec) -> tuple[np.ndarray, int]:
             f"actions are {actions.dtype}, but have bounds: store them as floats, or say how many "
             "discrete actions there are"
         )
-    low = np.asarray(spec.action_low, dtype=actions.dtype)
-    high = np.asarray(spec.action_high, dtype=actions.dtype)
-    outside = ((actions < low) | (actions > high)).any(axis=1)
-    return (np.clip(actions, low, high), int(outside.sum())) if outside.any() else (actions, 0)
+    low, high = (np.asarray(side, actions.dtype) for side in (spec.action_low, spec.action_high))
+    outside = int(((actions < low) | (actions > high)).any(axis=1).sum())
+    return (np.clip(actions, low, high), outside) if outside else (actions, 0)
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,7 @@ class Standardiser:
         return (x - self.mean) / self.scale
 
 
-def constant_columns(x: Float[np.ndarray, "rows dims"]) -> np.ndarray:
+def constant_columns(x: Float[np.ndarray, "rows dims"]) -> Bool[np.ndarray, " dims"]:
     """Which columns do not vary, up to the rounding of single precision."""
     spread = x.max(axis=0) - x.min(axis=0)
     return spread <= 1e-6 * np.maximum(1.0, np.abs(x).max(axis=0))
@@ -105,8 +110,7 @@ class Selection:
     """only every M-th step of each episode, starting with the first"""
 
     def __post_init__(self):
-        for name in ("episodes", "steps", "every"):
-            value = getattr(self, name)
+        for name, value in vars(self).items():
             if value is not None and value < 1:
                 raise InputError(f"{name} must be at least 1, got {value}")
 
@@ -130,27 +134,17 @@ class Selection:
 def _first_steps(t: Trajectories, steps: int) -> Trajectories:
     """Cut every episode after `steps` steps. A cut is a truncation, and what came next is known."""
     kept = np.minimum(t.lengths, steps)
-    rows = ragged_rows(t.offsets[:-1], kept)
+    rows, after = ragged_rows(t.offsets[:-1], kept), t.offsets[:-1] + kept
     cut = kept < t.lengths
-    last = np.cumsum(kept) - 1
     truncated = t.truncated[rows]
-    truncated[last[cut]] = True
+    truncated[(np.cumsum(kept) - 1)[cut]] = True
     final = None
     if t.final_observations is not None:
         final = t.final_observations.copy()
-        final[cut] = t.observations[(t.offsets[:-1] + kept)[cut]]
+        final[cut] = t.observations[after[cut]]
     elif cut.all():
-        final = t.observations[t.offsets[:-1] + kept]
-    return Trajectories(
-        observations=t.observations[rows],
-        actions=t.actions[rows],
-        terminated=t.terminated[rows],
-        truncated=truncated,
-        offsets=np.concatenate([[0], last + 1]),
-        rewards=None if t.rewards is None else t.rewards[rows],
-        final_observations=final,
-        tasks=t.tasks,
-    )
+        final = t.observations[after]
+    return t.at_rows(rows, kept, truncated=truncated, final_observations=final)
 
 
 def _every(t: Trajectories, stride: int) -> Trajectories:
@@ -165,13 +159,5 @@ def _every(t: Trajectories, stride: int) -> Trajectories:
     terminated, truncated = t.terminated[rows], t.truncated[rows]
     terminated[last] = t.terminated[t.last_rows]
     truncated[last] = t.truncated[t.last_rows]
-    return Trajectories(
-        observations=t.observations[rows],
-        actions=t.actions[rows],
-        terminated=terminated,
-        truncated=truncated,
-        offsets=np.concatenate([[0], last + 1]),
-        rewards=None if t.rewards is None else np.add.reduceat(t.rewards, rows),
-        final_observations=t.final_observations,
-        tasks=t.tasks,
-    )
+    rewards = None if t.rewards is None else np.add.reduceat(t.rewards, rows)
+    return t.at_rows(rows, kept, terminated=terminated, truncated=truncated, rewards=rewards)

@@ -1,13 +1,12 @@
-"""Minari datasets, the field's standard, as demonstrations and back.
+"""Minari datasets, the standard of the field, read as demonstrations.
 
 Only local HDF5 datasets are touched: nothing is downloaded, no environment is built.
 """
 
 import json
 import os
-import shutil
 import warnings
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,14 +14,14 @@ import gymnasium
 import h5py
 import minari
 import numpy as np
-from minari.data_collector import EpisodeBuffer
 from minari.dataset.minari_dataset import parse_dataset_id
 from minari.serialization import deserialize_space
 
-from etairl.demos.dataset import Demos
-from etairl.types import InputError, Spec, Trajectories
+from etairl.demos.npz import check_size
+from etairl.types import InputError, Spec, Trajectories, offsets_of
 
-_OURS = "etairl"  # the key of our own part of the metadata
+EXTRAS_KEY = "etairl"
+"""the key of our own part of the metadata"""
 _ACTION_SPACES = (gymnasium.spaces.Box, gymnasium.spaces.Discrete)
 
 
@@ -47,7 +46,7 @@ def read_minari(dataset_id: str, max_bytes: int) -> tuple[Trajectories, Spec]:
     The HDF5 file is read directly, with the layout of Minari: only what is used, and nothing that
     lies outside the file, wherever it points to.
     """
-    _check_name(dataset_id)
+    check_name(dataset_id)
     data = minari_root() / dataset_id / "data"
     if not data.is_dir():
         known = ", ".join(list_minari()) or "none"
@@ -56,12 +55,13 @@ def read_minari(dataset_id: str, max_bytes: int) -> tuple[Trajectories, Spec]:
         metadata = _read_metadata(data / "metadata.json")
         space = deserialize_space(metadata["observation_space"])
         action_space = deserialize_space(metadata["action_space"])
-        ours = _Ours.read(metadata.get(_OURS))
+        extras = Extras.read(metadata.get(EXTRAS_KEY))
         with h5py.File(data / "main_data.hdf5", "r") as file:
             episodes = _find_episodes(file, metadata["total_episodes"], space, action_space)
-            _check_size(episodes, max_bytes)
-            trajectories = _to_trajectories(episodes, ours)
-        spec = _to_spec(action_space, trajectories, ours, _environment(metadata))
+            arrays = [a for e in episodes for a in (*e.observations, *e.actions, *e[2:])]
+            check_size(sum(a.size * a.dtype.itemsize for a in arrays), max_bytes)
+            trajectories = _to_trajectories(episodes, extras)
+        spec = _to_spec(action_space, trajectories, extras, _environment(metadata))
         return trajectories, spec
     except InputError as error:
         raise InputError(f"minari:{dataset_id}: {error}") from None
@@ -71,7 +71,8 @@ def read_minari(dataset_id: str, max_bytes: int) -> tuple[Trajectories, Spec]:
         ) from None
 
 
-def _check_name(dataset_id: str) -> None:
+def check_name(dataset_id: str) -> None:
+    """Refuse what is not the name of a Minari dataset."""
     try:
         parse_dataset_id(dataset_id)
     except (ValueError, TypeError):
@@ -86,7 +87,7 @@ def _read_metadata(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         raise InputError("its metadata.json cannot be read") from None
     if not isinstance(metadata, dict):
-        raise InputError("its metadata.json is no JSON object")
+        raise InputError("its metadata.json is not a JSON object")
     if metadata.get("data_format", "hdf5") != "hdf5":
         raise InputError(f"stored as {metadata['data_format']}, only hdf5 is supported")
     # Without spaces Minari would build the environment the file names: code chosen by a file.
@@ -102,7 +103,7 @@ def _environment(metadata: dict[str, Any]) -> str | None:
 
 
 @dataclass(frozen=True)
-class _Ours:
+class Extras:
     """What a Minari dataset has no field for; absent in datasets that others made."""
 
     rewards: bool = True
@@ -115,19 +116,20 @@ class _Ours:
     ours: bool = False
 
     @staticmethod
-    def read(value: Any) -> "_Ours":
+    def read(value: Any) -> "Extras":
+        """Check what a file says."""
         if value is None:
-            return _Ours()
+            return Extras()
         try:
-            found = _Ours(**value)
-            assert all(isinstance(x, bool) for x in (found.rewards, found.final_observations))
-            assert found.task_dtype in (None, "float32", "float64")
-            assert found.environment is None or isinstance(found.environment, str)
-            for numbers in (found.action_low, found.action_high, *(found.tasks or ())):
+            extras = Extras(**value)
+            assert all(isinstance(x, bool) for x in (extras.rewards, extras.final_observations))
+            assert extras.task_dtype in (None, "float32", "float64")
+            assert extras.environment is None or isinstance(extras.environment, str)
+            for numbers in (extras.action_low, extras.action_high, *(extras.tasks or ())):
                 assert numbers is None or all(isinstance(x, float) for x in numbers)
         except (TypeError, AssertionError):
             raise InputError("what etairl wrote into its metadata has been changed") from None
-        return found
+        return extras
 
 
 class _Episode(NamedTuple):
@@ -147,17 +149,15 @@ def _find_episodes(
         raise InputError(f"its metadata speaks of {total} episodes, its data do not")
     if total == 0:
         raise InputError("it holds no episodes")
-    found = []
-    for i in range(total):
-        group = _member(file, f"episode_{i}", h5py.Group)
-        found.append(
-            _Episode(
-                _leaves(group, "observations", space, (gymnasium.spaces.Box,)),
-                _leaves(group, "actions", action_space, _ACTION_SPACES),
-                *(_numbers(group, name) for name in ("rewards", "terminations", "truncations")),
-            )
+    groups = [_member(file, f"episode_{i}", h5py.Group) for i in range(total)]
+    return [
+        _Episode(
+            _leaves(group, "observations", space, (gymnasium.spaces.Box,)),
+            _leaves(group, "actions", action_space, _ACTION_SPACES),
+            *(_numbers(group, name) for name in ("rewards", "terminations", "truncations")),
         )
-    return found
+        for group in groups
+    ]
 
 
 def _member(group: h5py.Group, name: str, kind: type) -> Any:
@@ -187,17 +187,7 @@ def _leaves(
     return [_numbers(group, name)]
 
 
-def _check_size(episodes: list[_Episode], max_bytes: int) -> None:
-    arrays = [a for e in episodes for a in (*e.observations, *e.actions, *e[2:])]
-    total = sum(array.size * array.dtype.itemsize for array in arrays)
-    if total > max_bytes:
-        raise InputError(
-            f"its arrays declare {total / 2**30:.1f} GiB, more than the limit of "
-            f"{max_bytes / 2**30:.1f} GiB; raise the limit (max_bytes, --max-gib) if you trust it"
-        )
-
-
-def _to_trajectories(episodes: list[_Episode], ours: _Ours) -> Trajectories:
+def _to_trajectories(episodes: list[_Episode], extras: Extras) -> Trajectories:
     observations = [_rows(e.observations) for e in episodes]
     for i, (episode, rows) in enumerate(zip(episodes, observations, strict=True)):
         if len(rows) != len(episode.rewards) + 1:
@@ -205,20 +195,19 @@ def _to_trajectories(episodes: list[_Episode], ours: _Ours) -> Trajectories:
                 f"episode {i} has {len(rows)} observations for {len(episode.rewards)} steps; "
                 "Minari stores one more than steps"
             )
-    rewards = np.concatenate([e.rewards[:] for e in episodes]) if ours.rewards else None
-    if rewards is not None and rewards.dtype.kind != "f":
+    rewards = np.concatenate([e.rewards[:] for e in episodes])
+    if rewards.dtype.kind != "f":
         rewards = rewards.astype(np.float64)
+    final = np.stack([rows[-1] for rows in observations])
     return Trajectories(
         observations=np.concatenate([rows[:-1] for rows in observations]),
         actions=np.concatenate([_rows(e.actions) for e in episodes]),
         terminated=np.concatenate([e.terminated[:] for e in episodes]),
         truncated=np.concatenate([e.truncated[:] for e in episodes]),
-        offsets=np.concatenate([[0], np.cumsum([len(e.rewards) for e in episodes])]),
-        rewards=rewards,
-        final_observations=np.stack([rows[-1] for rows in observations])
-        if ours.final_observations
-        else None,
-        tasks=None if ours.tasks is None else np.array(ours.tasks, dtype=ours.task_dtype),
+        offsets=offsets_of(np.array([len(e.rewards) for e in episodes])),
+        rewards=rewards if extras.rewards else None,
+        final_observations=final if extras.final_observations else None,
+        tasks=None if extras.tasks is None else np.array(extras.tasks, dtype=extras.task_dtype),
     )
 
 
@@ -226,16 +215,18 @@ def _rows(leaves: list[h5py.Dataset]) -> np.ndarray:
     return np.concatenate([leaf[:].reshape(len(leaf), -1) for leaf in leaves], axis=1)
 
 
-def _to_spec(space: gymnasium.Space, t: Trajectories, ours: _Ours, environment: str | None) -> Spec:
+def _to_spec(
+    space: gymnasium.Space, t: Trajectories, extras: Extras, environment: str | None
+) -> Spec:
     if isinstance(space, gymnasium.spaces.Discrete):
         if space.start != 0:
             raise InputError(f"discrete actions must start at 0, these start at {space.start}")
-        name = ours.environment if ours.ours else environment
+        name = extras.environment if extras.ours else environment
         return Spec(t.obs_dim, t.act_dim, None, None, int(space.n), name)
-    if ours.ours:
-        low, high = ours.action_low, ours.action_high
+    if extras.ours:
+        low, high = extras.action_low, extras.action_high
         bounds = (None, None) if low is None or high is None else (tuple(low), tuple(high))
-        return Spec(t.obs_dim, t.act_dim, *bounds, None, ours.environment)
+        return Spec(t.obs_dim, t.act_dim, *bounds, None, extras.environment)
     unbounded = Spec(t.obs_dim, t.act_dim, environment=environment)
     if not isinstance(space, gymnasium.spaces.Box) or t.actions.dtype.kind != "f":
         return unbounded
@@ -243,77 +234,3 @@ def _to_spec(space: gymnasium.Space, t: Trajectories, ours: _Ours, environment: 
     if np.isinf(low).all() and np.isinf(high).all():
         return unbounded
     return replace(unbounded, action_low=tuple(low.tolist()), action_high=tuple(high.tolist()))
-
-
-def write_minari(demos: Demos, dataset_id: str) -> None:
-    """Store demonstrations as a new local Minari dataset. An existing one is not touched."""
-    _check_name(dataset_id)
-    folder = minari_root() / dataset_id
-    if folder.exists():
-        raise InputError(f"minari:{dataset_id} exists already; choose another name or version")
-    t, spec = demos.trajectories, demos.spec
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about missing authors and environments
-            dataset = minari.create_dataset_from_buffers(
-                dataset_id,
-                [_buffer(demos, i) for i in range(len(t))],
-                observation_space=_box(t.observations, None, None),
-                action_space=gymnasium.spaces.Discrete(spec.discrete_actions)
-                if spec.discrete_actions
-                else _box(t.actions, spec.action_low, spec.action_high),
-                description=f"exported by etairl from {demos.name}",
-                data_format="hdf5",
-                jpeg_encoding=False,
-            )
-        dataset.storage.update_metadata(
-            {
-                _OURS: asdict(
-                    _Ours(
-                        rewards=t.rewards is not None,
-                        final_observations=t.final_observations is not None,
-                        tasks=None if t.tasks is None else t.tasks.tolist(),
-                        task_dtype=None if t.tasks is None else str(t.tasks.dtype),
-                        environment=spec.environment,
-                        action_low=None if spec.action_low is None else list(spec.action_low),
-                        action_high=None if spec.action_high is None else list(spec.action_high),
-                        ours=True,
-                    )
-                )
-            }
-        )
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-
-
-def _buffer(demos: Demos, episode: int) -> EpisodeBuffer:
-    t = demos.trajectories
-    rows = slice(int(t.offsets[episode]), int(t.offsets[episode + 1]))
-    # Minari wants the observation after the last action; where unknown, the last one fills in,
-    # and the metadata says so.
-    final = (
-        t.observations[rows][-1] if t.final_observations is None else t.final_observations[episode]
-    )
-    actions = t.actions[rows]
-    rewards = np.zeros(len(actions), np.float32) if t.rewards is None else t.rewards[rows]
-    return EpisodeBuffer(
-        id=episode,
-        observations=np.concatenate([t.observations[rows], final[None]]),  # pyright: ignore[reportArgumentType]
-        actions=actions[:, 0] if demos.spec.discrete_actions else actions,  # pyright: ignore[reportArgumentType]
-        rewards=rewards,  # pyright: ignore[reportArgumentType]
-        terminations=t.terminated[rows],  # pyright: ignore[reportArgumentType]
-        truncations=t.truncated[rows],  # pyright: ignore[reportArgumentType]
-    )
-
-
-def _box(rows: np.ndarray, low: tuple | None, high: tuple | None) -> gymnasium.spaces.Box:
-    kind: Any = rows.dtype.type
-    if rows.dtype.kind != "f":
-        limits = np.iinfo(kind)
-        return gymnasium.spaces.Box(limits.min, limits.max, rows.shape[1:], kind)
-    return gymnasium.spaces.Box(
-        np.full(rows.shape[1], -np.inf, kind) if low is None else np.array(low, kind),
-        np.full(rows.shape[1], np.inf, kind) if high is None else np.array(high, kind),
-        dtype=kind,
-    )

@@ -1,4 +1,4 @@
-"""Demonstrations in an .npz file: read without trust, write without surprise.
+"""Demonstrations in an .npz file, which is read without trusting it.
 
 A file is data. Arrays of Python objects are refused, and every declared size and shape is checked
 against the others, and against a limit, before anything is read into memory.
@@ -19,36 +19,37 @@ import numpy as np
 from numpy.lib import format as npy
 
 from etairl.demos.dataset import Demos
-from etairl.types import InputError, Spec, Trajectories
+from etairl.types import InputError, Spec, Trajectories, offsets_of
 
-REQUIRED = ("observations", "actions", "terminals", "timeouts", "episode_lengths")
-OPTIONAL = (
-    "rewards",
-    "final_observations",
-    "tasks",
-    "action_low",
-    "action_high",
-    "discrete_actions",
-    "environment",
-)
 MAX_BYTES = 2**31
 _LONGEST_HEADER = 10_000
-_KINDS = {"terminals": "b", "timeouts": "b", "episode_lengths": "iu", "actions": "fiu"} | {
-    "discrete_actions": "iu",
-    "environment": "U",
-}
-_DIMENSIONS = {"observations": 2, "actions": 2, "final_observations": 2, "tasks": 2} | {
-    "discrete_actions": 0,
-    "environment": 0,
-}
-_KIND_NAMES = {"f": "floating-point", "b": "boolean", "iu": "integer", "U": "text"} | {
-    "fiu": "floating-point or integer"
-}
 _LONGEST_TEXT = 200
+# Of each array: the kinds of its numbers, its dimensions, and whether a file must have it.
+_EXPECTED = {
+    "observations": ("f", 2, True),
+    "actions": ("fiu", 2, True),
+    "terminals": ("b", 1, True),
+    "timeouts": ("b", 1, True),
+    "episode_lengths": ("iu", 1, True),
+    "rewards": ("f", 1, False),
+    "final_observations": ("f", 2, False),
+    "tasks": ("f", 2, False),
+    "action_low": ("f", 1, False),
+    "action_high": ("f", 1, False),
+    "discrete_actions": ("iu", 0, False),
+    "environment": ("U", 0, False),
+}
+_KIND_NAMES = {
+    "f": "floating-point",
+    "b": "boolean",
+    "iu": "integer",
+    "U": "text",
+    "fiu": "floating-point or integer",
+}
 
 
 def read_npz(path: Path, max_bytes: int = MAX_BYTES) -> tuple[Trajectories, Spec]:
-    """Read demonstrations, or say in one sentence why not.
+    """Read and check demonstrations.
 
     Args:
         path: a file with `observations` [steps, obs], `actions` [steps, act], `terminals` and
@@ -70,13 +71,10 @@ def read_npz(path: Path, max_bytes: int = MAX_BYTES) -> tuple[Trajectories, Spec
         return _to_trajectories(arrays)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    except (
-        *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError),
-        *(OSError, RuntimeError),
-    ) as error:
-        raise InputError(
-            f"{path}: not a readable .npz file ({error}); was it cut short on its way here?"
-        ) from None
+    except zipfile.BadZipFile:
+        raise InputError(f"{path} is not an npz file, or it is damaged") from None
+    except (zlib.error, lzma.LZMAError, EOFError, OSError, RuntimeError) as error:
+        raise InputError(f"{path}: this npz file is damaged ({error})") from None
 
 
 @dataclass(frozen=True)
@@ -97,7 +95,7 @@ def _read_headers(archive: zipfile.ZipFile) -> dict[str, _Header]:
     headers = {}
     for member in archive.infolist():
         name = member.filename.removesuffix(".npy")
-        if name not in REQUIRED + OPTIONAL:
+        if name not in _EXPECTED:
             archive.open(member).close()  # is its name the same in both places of the zip file?
             continue
         if name in headers:
@@ -105,11 +103,16 @@ def _read_headers(archive: zipfile.ZipFile) -> dict[str, _Header]:
         if member.flag_bits & 0x1:
             raise InputError(f"{name} is encrypted; store plain arrays")
         headers[name] = _read_header(archive, member, name)
-    missing = [name for name in REQUIRED if name not in headers]
+    missing = [name for name, (*_, must) in _EXPECTED.items() if must and name not in headers]
     if missing:
         has = ", ".join(sorted(headers)) or "none of the expected arrays"
         raise InputError(f"missing {', '.join(missing)} (it has {has})")
     return headers
+
+
+_BAD_HEADER = (
+    *(ValueError, KeyError, SyntaxError, TypeError, OverflowError, RecursionError, struct.error),
+)
 
 
 def _read_header(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> _Header:
@@ -126,9 +129,7 @@ def _read_header(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -
             data_start = npy.MAGIC_LEN + len(raw_length) + length
     except InputError:
         raise
-    except struct.error:
-        raise InputError(f"{name} is not a plain NumPy array") from None
-    except (ValueError, KeyError, SyntaxError, TypeError, OverflowError, RecursionError):
+    except _BAD_HEADER:
         raise InputError(f"{name} is not a plain NumPy array") from None
     if dtype.hasobject:
         raise InputError(
@@ -144,20 +145,23 @@ def _read_header(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -
     return header
 
 
-def _check_headers(headers: dict[str, _Header], max_bytes: int) -> None:
-    total = sum(header.nbytes for header in headers.values())
+def check_size(total: int, max_bytes: int) -> None:
+    """Refuse arrays that declare more bytes than allowed."""
     if total > max_bytes:
         raise InputError(
             f"its arrays declare {total / 2**30:.1f} GiB, more than the limit of "
             f"{max_bytes / 2**30:.1f} GiB; raise the limit (max_bytes, --max-gib) if you trust it"
         )
+
+
+def _check_headers(headers: dict[str, _Header], max_bytes: int) -> None:
+    check_size(sum(header.nbytes for header in headers.values()), max_bytes)
     for name, header in headers.items():
-        kinds = _KINDS.get(name, "f")
+        kinds, dimensions, _ = _EXPECTED[name]
         if header.dtype.kind not in kinds:
             raise InputError(f"{name} must be {_KIND_NAMES[kinds]}, it is {header.dtype}")
         if kinds == "U" and header.dtype.itemsize > 4 * _LONGEST_TEXT:
             raise InputError(f"{name} is longer than {_LONGEST_TEXT} characters")
-        dimensions = _DIMENSIONS.get(name, 1)
         if len(header.shape) != dimensions:
             raise InputError(
                 f"{name} must have {dimensions} dimensions, its shape is {list(header.shape)}"
@@ -197,13 +201,13 @@ def _read_array(archive: zipfile.ZipFile, header: _Header) -> np.ndarray:
 
 
 def _to_trajectories(arrays: dict[str, np.ndarray]) -> tuple[Trajectories, Spec]:
-    lengths = arrays["episode_lengths"].tolist()
+    lengths = arrays["episode_lengths"].tolist()  # Python's numbers do not overflow
+    steps = len(arrays["observations"])
     if any(length < 1 for length in lengths):
         episode = next(i for i, length in enumerate(lengths) if length < 1)
         raise InputError(
             f"episode {episode} has length {lengths[episode]}: an episode needs at least one step"
         )
-    steps = len(arrays["observations"])
     if sum(lengths) != steps:
         raise InputError(f"the episode lengths sum to {sum(lengths)}, but there are {steps} steps")
     trajectories = Trajectories(
@@ -211,7 +215,7 @@ def _to_trajectories(arrays: dict[str, np.ndarray]) -> tuple[Trajectories, Spec]
         actions=arrays["actions"],
         terminated=arrays["terminals"],
         truncated=arrays["timeouts"],
-        offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        offsets=offsets_of(np.array(lengths, np.int64)),
         rewards=arrays.get("rewards"),
         final_observations=arrays.get("final_observations"),
         tasks=arrays.get("tasks"),
@@ -240,14 +244,12 @@ def write_npz(demos: Demos, path: Path) -> None:
         "episode_lengths": t.lengths,
         "final_observations": t.final_observations,
         "tasks": t.tasks,
-        "action_low": None if spec.action_low is None else np.array(spec.action_low),
-        "action_high": None if spec.action_high is None else np.array(spec.action_high),
-        "discrete_actions": None
-        if spec.discrete_actions is None
-        else np.array(spec.discrete_actions),
-        "environment": None if spec.environment is None else np.array(spec.environment),
+        "action_low": spec.action_low,
+        "action_high": spec.action_high,
+        "discrete_actions": spec.discrete_actions,
+        "environment": spec.environment,
     }
-    known = {name: array for name, array in arrays.items() if array is not None}
+    known = {name: np.asarray(array) for name, array in arrays.items() if array is not None}
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

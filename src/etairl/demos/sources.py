@@ -1,4 +1,4 @@
-"""Where demonstrations come from: a name in the box, `file.npz`, or `minari:dataset-v0`."""
+"""Where demonstrations come from: a bundled name, `file.npz`, or `minari:dataset-v0`."""
 
 import re
 from dataclasses import replace
@@ -50,13 +50,13 @@ def load_demos(
     try:
         if select is not None:
             trajectories = select(trajectories)
-        return Demos(trajectories, spec, name)
+        return Demos.of(trajectories, spec, name)
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
 
 
 def bundled_demos() -> list[str]:
-    """Names of the demonstrations in the box, recorded by experts of our own."""
+    """Names of the bundled demonstrations, recorded by experts of our own."""
     return sorted(path.stem for path in BUNDLED.glob("*.npz"))
 
 
@@ -88,16 +88,16 @@ def _alike(name: str, known: list[str]) -> list[str]:
     asked = _RECORDED.match(name)
     if asked is None:
         return known
-    environments = [found[1] for found in parts.values() if found]
+    environments = [part[1] for part in parts.values() if part]
     close = get_close_matches(asked[1], environments, n=len(known) + 1, cutoff=0.8)
-    return [other for other, found in parts.items() if found is None or found[1] in close]
+    return [other for other, part in parts.items() if part is None or part[1] in close]
 
 
 def save_demos(demos: Demos, target: str | Path, *, overwrite: bool = False) -> None:
     """Save demonstrations as an .npz file or a new Minari dataset (`minari:DATASET`)."""
     text = str(target)
     if text.startswith(_MINARI):
-        from etairl.demos.minari import write_minari
+        from etairl.demos.minari_export import write_minari
 
         write_minari(demos, text.removeprefix(_MINARI))
         return
@@ -112,7 +112,7 @@ def save_demos(demos: Demos, target: str | Path, *, overwrite: bool = False) -> 
 
 
 def find_demos(folder: Path) -> list[str]:
-    """What `load_demos` may read: in the box, the .npz files of a folder, local Minari datasets."""
+    """List what `load_demos` can read: bundled, .npz files of a folder, local Minari datasets."""
     from etairl.demos.minari import list_minari
 
     if not folder.is_dir():

@@ -49,4 +49,4 @@ def limit_cycle(
         final_observations=observations[:, -1],
     )
     spec = Spec(4, 2, (-1.0, -1.0), (1.0, 1.0), environment="limit-cycle")
-    return Demos(trajectories, spec, "limit-cycle")
+    return Demos.of(trajectories, spec, "limit-cycle")

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Int
+from typing_extensions import override
 
 from etairl.tasks.spaces import flatten, read_spec
 from etairl.tasks.stepping import SteppingTask
@@ -70,6 +71,7 @@ class EnvPoolTask(SteppingTask):
         self._time = np.zeros(envs, dtype=np.int64)
         self.resets = np.zeros(envs, dtype=np.int64)
 
+    @override
     def replay(self, resets: Int[np.ndarray, " envs"]) -> None:
         """Reset every copy as often as given: that is what its random numbers go into.
 
@@ -80,16 +82,16 @@ class EnvPoolTask(SteppingTask):
             self._pool.reset(behind)
             self.resets[behind] += 1
 
+    @override
     def reset(self) -> np.ndarray:
-        """Start all copies anew."""
         observations, _ = self._pool.reset()
         self._ended[:] = False
         self._time[:] = 0
         self.resets += 1
         return flatten(observations, self.envs)
 
+    @override
     def move(self, ids: np.ndarray, actions: np.ndarray) -> Step:
-        """Act in these copies; an ended one is reset instead."""
         fresh, over = self._ended[ids], self._time[ids] == self.horizon
         if over.any():
             observations = np.empty((len(ids), self.spec.obs_dim), np.float32)

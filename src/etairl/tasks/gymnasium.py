@@ -4,6 +4,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from typing_extensions import override
 
 import etairl.tasks.navigation_env as _registered  # noqa: F401
 from etairl.tasks.spaces import flatten, read_spec
@@ -43,23 +44,24 @@ class GymnasiumTask(SteppingTask):
         self._ended = np.zeros(envs, dtype=bool)
         self.resets = np.zeros(envs, dtype=np.int64)
 
+    @override
     def replay(self, resets: np.ndarray) -> None:
-        """Every episode has a seed of its own, so counting is enough."""
+        # Every episode has a seed of its own, so counting is enough.
         self.resets[:] = resets
 
+    @override
     def reset(self) -> np.ndarray:
-        """Start all copies anew."""
         self._ended[:] = False
         return np.stack([self._reset(i) for i in range(self.envs)])
 
     def _reset(self, i: int) -> np.ndarray:
-        # Keyed by copy and episode: a run that goes on meets the episodes of an unbroken one.
+        # Keyed by copy and episode: a resumed run meets the episodes of an unbroken one.
         words = np.random.SeedSequence([self._seed, i, int(self.resets[i])]).generate_state(1)
         self.resets[i] += 1
         return self._row(self._call(i, "reset", seed=int(words[0] >> 1))[0])
 
+    @override
     def move(self, ids: np.ndarray, actions: np.ndarray) -> Step:
-        """Act in these copies; an ended one is reset instead."""
         observations = np.empty((len(ids), self.spec.obs_dim), np.float32)
         rewards = np.zeros(len(ids), np.float32)
         terminated, truncated = np.zeros(len(ids), bool), np.zeros(len(ids), bool)

@@ -11,6 +11,7 @@ from etairl.types import (
     Step,
     Task,
     Trajectories,
+    offsets_of,
     ragged_rows,
 )
 
@@ -31,7 +32,7 @@ class AbsorbingTask:
         self.resets, self.replay = task.resets, task.replay
 
     def reset(self) -> np.ndarray:
-        """Start all copies anew."""
+        """Start a new episode in every copy."""
         self._time = 0
         self._alive = np.ones(self.envs, dtype=bool)
         return self._marked(self._task.reset())
@@ -48,7 +49,7 @@ class AbsorbingTask:
         if self._time < self.horizon and (inner.truncated & self._alive).any():
             raise InputError(
                 f"{self.spec.environment} cuts episodes before {self.horizon} steps by itself, "
-                "which is no end to absorb; lower the horizon, or use the mode terminating"
+                "which is not an end to absorb; lower the horizon, or use the mode terminating"
             )
         rewards = np.where(self._alive, inner.rewards, np.float32(0.0))
         self._alive = self._alive & ~inner.terminated
@@ -71,7 +72,7 @@ class GuardedTask:
         self.resets, self.replay, self.rejoin = task.resets, task.replay, task.rejoin
 
     def reset(self) -> np.ndarray:
-        """Start all copies anew."""
+        """Start a new episode in every copy."""
         observations = self._task.reset()
         bad = ~np.isfinite(observations).all(axis=1)
         if bad.any():
@@ -116,26 +117,25 @@ def with_absorbing(t: Trajectories, horizon: int) -> Trajectories:
         final[ended] = 0.0
         final[ended, -1] = 1.0
     lengths = np.where(ended, np.maximum(horizon, t.lengths), t.lengths)
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    old = ragged_rows(offsets[:-1], t.lengths)
-    observations = np.zeros((offsets[-1], t.obs_dim + 1), t.observations.dtype)
-    observations[:, -1] = 1.0
-    observations[old, :-1], observations[old, -1] = t.observations, 0.0
-    actions = np.zeros((offsets[-1], t.act_dim), t.actions.dtype)
-    actions[old] = t.actions
-    rewards = None
-    if t.rewards is not None:
-        rewards = np.zeros(offsets[-1], t.rewards.dtype)
-        rewards[old] = t.rewards
+    offsets = offsets_of(lengths)
+    recorded = ragged_rows(offsets[:-1], t.lengths)
+
+    def padded(rows: np.ndarray) -> np.ndarray:
+        longer = np.zeros((offsets[-1], *rows.shape[1:]), rows.dtype)
+        longer[recorded] = rows
+        return longer
+
+    mark = np.ones((offsets[-1], 1), t.observations.dtype)
+    mark[recorded] = 0.0
     truncated = np.zeros(offsets[-1], bool)
     truncated[offsets[1:] - 1] = True
     return Trajectories(
-        observations=observations,
-        actions=actions,
+        observations=np.concatenate([padded(t.observations), mark], axis=1),
+        actions=padded(t.actions),
         terminated=np.zeros_like(truncated),
         truncated=truncated,
         offsets=offsets,
-        rewards=rewards,
+        rewards=None if t.rewards is None else padded(t.rewards),
         final_observations=final,
         tasks=t.tasks,
     )
@@ -154,14 +154,12 @@ def without_absorbing(t: Trajectories) -> Trajectories:
     terminated, truncated = (np.zeros(len(rows), bool) for _ in range(2))
     terminated[last[ended]] = True
     truncated[last[~ended]] = True
-    return Trajectories(
+    return t.at_rows(
+        rows,
+        lengths,
         observations=t.observations[rows, :-1],
-        actions=t.actions[rows],
         terminated=terminated,
         truncated=truncated,
-        offsets=np.concatenate([[0], last + 1]),
-        rewards=None if t.rewards is None else t.rewards[rows],
         # Where the world ended was masked: it is not known any more.
         final_observations=None if final is None or ended.any() else final[:, :-1],
-        tasks=t.tasks,
     )

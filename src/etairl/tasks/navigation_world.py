@@ -9,8 +9,10 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Num
+from typing_extensions import override
 
 from etairl.tasks.product import Goals, keyed_rows
+from etairl.tasks.stepping import SteppingTask
 from etairl.types import InputError, Spec, Step
 
 NAME = "etairl/Navigation-v0"
@@ -195,7 +197,7 @@ def navigation_goals(world: LakeWorld) -> Goals:
     )
 
 
-class NavigationTask:
+class NavigationTask(SteppingTask):
     """`envs` agents on the map, all moved at once; the tasks come with `ProductTask`."""
 
     def __init__(self, envs: int, horizon: int | None, seed: int, world: LakeWorld | None = None):
@@ -208,49 +210,33 @@ class NavigationTask:
         self._time = np.zeros(envs, dtype=np.int64)
         self.resets = np.zeros(envs, dtype=np.int64)
 
+    @override
     def replay(self, resets: Int[np.ndarray, " envs"]) -> None:
-        """Every episode has a start of its own, so counting is enough."""
-        self.resets[:] = resets
+        self.resets[:] = resets  # every episode has a start of its own, so counting is enough
 
-    def rejoin(
-        self,
-        resets: Int[np.ndarray, " envs"],
-        actions: Num[np.ndarray, "steps envs act"],
-        ages: Int[np.ndarray, " envs"],
-    ) -> Float[np.ndarray, "envs obs"]:
-        """See `RejoinableTask`."""
-        self.replay(resets - 1)
-        self.reset()
-        for left, row in zip(range(len(actions), 0, -1), actions, strict=True):
-            ids = np.flatnonzero(ages >= left)
-            self.positions[ids] = self.world.move(self.positions[ids], row[ids])
-        self._time[:] = ages
-        return self._observe()
-
+    @override
     def reset(self) -> np.ndarray:
-        """Start all copies anew."""
-        self._start(np.arange(self.envs))
-        return self._observe()
+        everyone = np.arange(self.envs)
+        self._start(everyone)
+        return self._observe(everyone)
+
+    @override
+    def move(self, ids: np.ndarray, actions: np.ndarray) -> Step:
+        fresh = self._time[ids] == self.horizon
+        walking = ids[~fresh]
+        if len(walking):
+            self.positions[walking] = self.world.move(self.positions[walking], actions[~fresh])
+            self._time[walking] += 1
+        if fresh.any():
+            self._start(ids[fresh])
+        # The costs come with the tasks, and only time ends an episode.
+        rewards, never = np.zeros(len(ids), np.float32), np.zeros(len(ids), bool)
+        return Step(self._observe(ids), rewards, never, self._time[ids] == self.horizon, fresh)
 
     def _start(self, ids: np.ndarray) -> None:
         self.positions[ids] = keyed_rows(self.world.draw, [self._seed, 0], self.resets, ids)
         self._time[ids] = 0
         self.resets[ids] += 1
 
-    def step(self, actions: Num[np.ndarray, "envs act"]) -> Step:
-        """Move all agents; one whose time was up starts anew instead. Nothing is paid here."""
-        fresh = self._time == self.horizon
-        if fresh.all():
-            self._start(np.arange(self.envs))
-        else:
-            moved = self.world.move(self.positions, actions)
-            self.positions = np.where(fresh[:, None], self.positions, moved)
-            self._time += ~fresh
-            if fresh.any():
-                self._start(np.flatnonzero(fresh))
-        no = np.zeros(self.envs, bool)
-        rewards = np.zeros(self.envs, np.float32)
-        return Step(self._observe(), rewards, no, self._time == self.horizon, fresh)
-
-    def _observe(self) -> np.ndarray:
-        return self.world.observe(self.positions).astype(np.float32)
+    def _observe(self, ids: np.ndarray) -> np.ndarray:
+        return self.world.observe(self.positions[ids]).astype(np.float32)

@@ -76,7 +76,7 @@ class Goals:
     possible: Callable[[np.ndarray], None] | None = None
     """refuses places that cannot be"""
     mend: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None
-    """moves observations and actions, such as invented ones, to the nearest that there can be"""
+    """moves observations and actions, such as generated ones, to the nearest possible ones"""
 
     @property
     def dim(self) -> int:
@@ -145,7 +145,7 @@ class ProductTask:
         self._assigned = tasks
 
     def reset(self) -> np.ndarray:
-        """Start all copies anew."""
+        """Start a new episode in every copy, each with its task."""
         return self._entered(self._task.reset())
 
     def rejoin(
@@ -154,7 +154,7 @@ class ProductTask:
         actions: Num[np.ndarray, "steps envs act"],
         ages: Int[np.ndarray, " envs"],
     ) -> Float[np.ndarray, "envs obs"]:
-        """See `RejoinableTask`."""
+        """Resume in the middle of episodes, each with its task."""
         return self._entered(self._task.rejoin(resets, actions, ages))
 
     def step(self, actions: np.ndarray) -> Step:
@@ -206,13 +206,13 @@ def keyed_rows(
 def check_tasks(
     space: TaskSpace, tasks: Float[np.ndarray, "..."], environment: str | None
 ) -> Float[np.ndarray, "n task"]:
-    """Task vectors in single precision; refused where they are no tasks of the environment."""
+    """Task vectors in single precision; refused where they are not tasks of the environment."""
     tasks = np.asarray(tasks, np.float32)
     if tasks.ndim != 2 or tasks.shape[1] != space.dim:
-        found = tasks.shape[-1] if tasks.ndim == 2 else f"shape {tasks.shape}"
+        given = tasks.shape[-1] if tasks.ndim == 2 else f"shape {tasks.shape}"
         raise InputError(
             f"a task of {environment} is a vector of {space.dim} numbers, but those given have "
-            f"{found}; are they tasks of this environment?"
+            f"{given}; are they tasks of this environment?"
         )
     if not np.isfinite(tasks).all():
         raise InputError(f"a task of {environment} is NaN or infinite")

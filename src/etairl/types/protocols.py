@@ -20,7 +20,7 @@ class Step(NamedTuple):
     terminated: Bool[np.ndarray, " envs"]
     truncated: Bool[np.ndarray, " envs"]
     fresh: Bool[np.ndarray, " envs"]
-    """the copy was reset instead of stepped: its row starts an episode and is no transition"""
+    """the copy was reset instead of stepped: its row starts an episode and is not a transition"""
 
 
 @runtime_checkable
@@ -34,11 +34,11 @@ class Task(Protocol):
     """how often each copy was reset; with the seed this fixes where its next episode starts"""
 
     def replay(self, resets: Int[np.ndarray, " envs"]) -> None:
-        """Bring a fresh task to where one with these `resets` was, to go on as it would have."""
+        """Bring a fresh task to where one with these `resets` was, so that a run can resume."""
         ...
 
     def reset(self) -> Float[np.ndarray, "envs obs"]:
-        """Start all copies anew."""
+        """Start a new episode in every copy."""
         ...
 
     def step(self, actions: Num[np.ndarray, "envs act"]) -> Step:
@@ -48,7 +48,7 @@ class Task(Protocol):
 
 @runtime_checkable
 class RejoinableTask(Task, Protocol):
-    """A task that can go on in the middle of its episodes."""
+    """A task that can resume in the middle of its episodes."""
 
     def rejoin(
         self,

@@ -4,15 +4,15 @@ from dataclasses import dataclass
 
 
 class InputError(ValueError):
-    """Something the user gave is wrong. The message says what, where, and what to do about it."""
+    """The input is wrong. The message says what, where, and what to do about it."""
 
 
 class DivergedError(InputError):
-    """A policy broke down while it learned: there is nothing in it to go on from."""
+    """A policy diverged while it learned, so its run cannot be resumed."""
 
 
 def check_seed(seed: int) -> int:
-    """`seed` if all generators take it, and tell it from all others."""
+    """Return `seed` if all random generators take it."""
     if not 0 <= seed < 2**32:
         raise InputError(f"the seed must be >= 0 and below 2^32, got {seed}")
     return seed
