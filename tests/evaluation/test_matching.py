@@ -3,7 +3,7 @@ import pytest
 
 from etairl.demos.dataset import Standardiser
 from etairl.eta import Geometric
-from etairl.evaluation.matching import MEASURES, Reference, StepSample, normalised_cost
+from etairl.evaluation.matching import MEASURES, Reference, StepSample, normalised_cost, score
 from etairl.types import InputError, Trajectories
 
 
@@ -83,6 +83,14 @@ def test_points_are_spread_over_episodes_and_time(rng):
     assert len(np.unique(points.time)) > 90
     whole = StepSample.of(walk(rng, 4, 10), 500)
     assert len(whole.pairs) == 40
+
+
+def test_score():
+    assert score(100.0, 100.0, -20.0) == 1.0
+    assert score(-20.0, 100.0, -20.0) == 0.0
+    assert score(220.0, 100.0, -20.0) == 2.0
+    with pytest.raises(InputError, match="nothing to scale"):
+        score(1.0, 2.0, 2.0)
 
 
 def test_normalised_cost():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from etairl.evaluation.ratios import relative_change
 from etairl.evaluation.significance import (
     holm,
     power_of,
@@ -21,7 +22,6 @@ from etairl.evaluation.statistics import (
     iqm,
     mean_interval,
     probability_of_improvement,
-    relative_change,
     stratified_bootstrap,
     summarise,
     summarise_shares,

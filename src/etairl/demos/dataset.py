@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
-from etairl.types import InputError, Spec, Trajectories, ragged_rows
+from etairl.types import InputError, Spec, Trajectories, constant_columns, ragged_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,12 +90,6 @@ class Standardiser:
     def __call__(self, x: Float[np.ndarray, "rows dims"]) -> Float[np.ndarray, "rows dims"]:
         """`x` in units of the demonstrations."""
         return (x - self.mean) / self.scale
-
-
-def constant_columns(x: Float[np.ndarray, "rows dims"]) -> Bool[np.ndarray, " dims"]:
-    """Which columns do not vary, up to the rounding of single precision."""
-    spread = x.max(axis=0) - x.min(axis=0)
-    return spread <= 1e-6 * np.maximum(1.0, np.abs(x).max(axis=0))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What goes wrong in adversarial training, said early and in words."""
+"""Warnings about adversarial training that goes wrong."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -9,62 +9,46 @@ import numpy as np
 
 MetricRow = Mapping[str, Any]
 LONG = 10
-"""cycles in a row before something is called a trouble"""
+"""cycles in a row before there is a warning"""
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """A trouble: since when, what it means, what to do."""
+    """A warning: since when, what it means, what to do."""
 
     name: str
     cycle: int
-    """where it had lasted long enough to be called so"""
+    """the cycle in which it had lasted long enough"""
     message: str
 
 
-def _saturated(row: MetricRow) -> bool:
-    return min(row["cost/accuracy_learner"], row["cost/accuracy_expert"]) >= 0.99
-
-
-def _constant(row: MetricRow) -> bool:
-    return abs(row["cost/gan_loss"] - 2.0 * math.log(2.0)) < 0.01
-
-
-def _no_entropy(row: MetricRow) -> bool:
-    return row["solver/temperature"] < 1e-4
-
-
-def _at_bounds(row: MetricRow) -> bool:
-    return row["actions_at_bounds"] > 0.9
-
-
-_TROUBLES: dict[str, tuple[Callable[[MetricRow], bool], str]] = {
+_WARNINGS: dict[str, tuple[Callable[[MetricRow], bool], str]] = {
     "discriminator_saturated": (
-        _saturated,
+        lambda row: min(row["cost/accuracy_learner"], row["cost/accuracy_expert"]) >= 0.99,
         "the discriminator tells learner and expert apart without fault, so its cost says little; "
         "hold it back (--gradient-penalty, --spectral-norm, fewer --cost-updates)",
     ),
     "cost_constant": (
-        _constant,
+        lambda row: abs(row["cost/gan_loss"] - 2.0 * math.log(2.0)) < 0.01,
         "the discriminator cannot tell learner from expert at all: either they match (look at the "
         "MMD) or it is held back too much",
     ),
     "entropy_collapsed": (
-        _no_entropy,
-        "the temperature is almost 0: the policy has stopped to explore; raise --target-entropy "
+        lambda row: row["solver/temperature"] < 1e-4,
+        "the temperature is almost 0: the policy has stopped exploring; raise --target-entropy "
         "or fix --temperature",
     ),
     "actions_at_bounds": (
-        _at_bounds,
+        lambda row: row["actions_at_bounds"] > 0.9,
         "nine of ten action values sit at their bounds; costs may be too large for the entropy",
     ),
 }
 
 
 def diagnose(rows: Sequence[MetricRow]) -> list[Diagnosis]:
-    """Troubles that lasted `LONG` cycles in a row, each where it first did."""
-    found = []
-    for name, (is_so, message) in _TROUBLES.items():
+    """Warnings about what lasted `LONG` cycles in a row, each where it first did."""
+    warnings = []
+    for name, (is_so, message) in _WARNINGS.items():
         lasted = 0
         for row in rows:
             try:
@@ -72,9 +56,9 @@ def diagnose(rows: Sequence[MetricRow]) -> list[Diagnosis]:
             except KeyError:
                 continue  # not every cycle updates the cost
             if lasted == LONG:
-                found.append(Diagnosis(name, row["cycle"], message))
+                warnings.append(Diagnosis(name, row["cycle"], message))
                 break
-    return found
+    return warnings
 
 
 @dataclass(frozen=True)
@@ -117,10 +101,6 @@ def _lost(values: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _certain_again(rows: Sequence[MetricRow]) -> np.ndarray:
-    right = np.array(
-        [
-            min(row.get("cost/accuracy_learner", 0.0), row.get("cost/accuracy_expert", 0.0))
-            for row in rows
-        ]
-    )
+    sides = ("cost/accuracy_learner", "cost/accuracy_expert")
+    right = np.array([min(row.get(side, 0.0) for side in sides) for row in rows])
     return (right >= 0.99) & (np.minimum.accumulate(right) < 0.9)

@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Float
 
 from etairl.evaluation.kernel import kernel_sums
-from etairl.types import InputError
+from etairl.types import InputError, constant_columns
 
 Observations = Float[np.ndarray, "n obs"]
 FuturePairs = Float[np.ndarray, "n obs_and_act"]
@@ -67,7 +67,7 @@ def judge_futures(
         raise InputError("futures must be as many as states, at least 4, and of one shape")
     ahead = [_change(states, x) for x in (*true, *generated)]
     scale = np.concatenate(ahead[:2]).std(axis=0)
-    constant = scale <= 1e-6 * np.maximum(1.0, np.abs(ahead[0]).max(axis=0))
+    constant = constant_columns(np.concatenate(ahead[:2]))
     # What never changes is left out, unless the generator changes it.
     kept = ~constant | (np.concatenate(ahead[2:]).std(axis=0) > 1e-6)
     z, again, g, g_again = (x[:, kept] / np.where(constant, 1.0, scale)[kept] for x in ahead)
@@ -91,9 +91,8 @@ def _change(states: Observations, futures: FuturePairs) -> FuturePairs:
 
 def _standard(x: Observations) -> Float[np.ndarray, "n kept"]:
     x = np.asarray(x, np.float64)
-    scale = x.std(axis=0)
-    moving = scale > 1e-6 * np.maximum(1.0, np.abs(x).max(axis=0))
-    return (x - x.mean(axis=0))[:, moving] / scale[moving]
+    moving = ~constant_columns(x)
+    return (x - x.mean(axis=0))[:, moving] / x.std(axis=0)[moving]
 
 
 def _terms(

@@ -6,12 +6,11 @@ from hashlib import sha256
 import numpy as np
 
 from etairl.demos import Demos
-from etairl.demos.dataset import constant_columns
 from etairl.eta import Eta, Geometric, Poisson
 from etairl.evaluation.cycle import MovementCycle, rhythm
 from etairl.evaluation.mmd import Floor, floor
-from etairl.measures import FutureSampler
-from etairl.types import Trajectories, check_seed
+from etairl.measures import FutureSampler, summarise_law
+from etairl.types import Trajectories, check_seed, constant_columns
 
 _FLOOR_POINTS = 10_000
 
@@ -85,10 +84,8 @@ def inspect(demos: Demos, seed: int = 0) -> Inspection:
     """
     check_seed(seed)
     t = demos.trajectories
-    found = rhythm(np.random.default_rng(seed), t)
+    measured = rhythm(np.random.default_rng(seed), t)
     raw, standardised = _floors(np.random.default_rng(seed), demos)
-    observations = constant_columns(t.observations.astype(np.float64))
-    actions = constant_columns(t.actions.astype(np.float64))
     return Inspection(
         name=demos.name,
         environment=demos.spec.environment,
@@ -101,19 +98,23 @@ def inspect(demos: Demos, seed: int = 0) -> Inspection:
         returns=None if t.returns is None else Range.of(t.returns),
         action=Range.of(t.actions),
         actions_clipped=demos.clipped,
-        constant_observations=np.flatnonzero(observations).tolist(),
-        constant_actions=np.flatnonzero(actions).tolist(),
+        constant_observations=_constant(t.observations),
+        constant_actions=_constant(t.actions),
         non_finite=0,
         terminated=int(t.terminated.sum()),
         ended_early=int((t.lengths < t.lengths.max()).sum()),
         final_observations=t.final_observations is not None,
         floor_raw=raw,
         floor_standardised=standardised,
-        cycle=found.cycle,
-        mixing_time=found.mixing_time,
-        advice=_advice(found.cycle, found.mixing_time, int(np.median(t.lengths))),
+        cycle=measured.cycle,
+        mixing_time=measured.mixing_time,
+        advice=_advice(measured.cycle, measured.mixing_time, int(np.median(t.lengths))),
         warnings=_warnings(demos),
     )
+
+
+def _constant(rows: np.ndarray) -> list[int]:
+    return np.flatnonzero(constant_columns(rows.astype(np.float64))).tolist()
 
 
 def _floors(rng: np.random.Generator, demos: Demos) -> tuple[Floor | None, Floor | None]:
@@ -123,7 +124,7 @@ def _floors(rng: np.random.Generator, demos: Demos) -> tuple[Floor | None, Floor
     # Evenly spread steps, each once: repeated points would bias the MMD upwards.
     rows = np.unique(np.linspace(0, t.steps - 1, min(t.steps, _FLOOR_POINTS)).astype(np.int64))
     groups = t.episode_numbers[rows]
-    pairs = np.concatenate([t.observations[rows], t.actions[rows]], axis=1, dtype=np.float64)
+    pairs = t.pairs(rows)
     return floor(rng, pairs, groups), floor(rng, demos.standardiser(pairs), groups)
 
 
@@ -149,7 +150,7 @@ def _advice(cycle: MovementCycle | None, mixing_time: float | None, horizon: int
 
 def _effect(eta: Eta, horizon: int) -> str:
     law = FutureSampler(eta, method="exact").law(horizon)
-    distance = 0.5 * np.abs(law - 1.0 / horizon).sum()
+    distance = summarise_law(law)["tv_from_uniform"]
     piled = FutureSampler(eta).law(horizon)[-1] * horizon
     text = f"with the exact sampler {100 * distance:.1f} % of the frames differ from GAIL's"
     if piled > 3.0:
@@ -158,30 +159,30 @@ def _effect(eta: Eta, horizon: int) -> str:
 
 
 def _warnings(demos: Demos) -> list[str]:
-    t, found = demos.trajectories, []
+    t, warnings = demos.trajectories, []
     if len(t) < 4:
-        found.append(f"only {len(t)} episodes: too few to split, so there is no MMD floor")
+        warnings.append(f"only {len(t)} episodes: too few to split, so there is no MMD floor")
     if demos.clipped:
-        found.append(
+        warnings.append(
             f"{demos.clipped} of {t.steps} actions lay outside the bounds and were clipped to them"
         )
     unbounded = demos.spec.action_low is None and demos.spec.discrete_actions is None
     if unbounded and t.actions.dtype.kind == "f" and np.abs(t.actions).max() > 1.0:
-        found.append(
+        warnings.append(
             "actions leave [-1, 1] and the file names no bounds; if the simulator clamps them, "
             "import with --bounds, or a discriminator will tell expert from learner by range alone"
         )
     if (t.lengths != t.lengths[0]).any():
-        found.append(
+        warnings.append(
             f"episode lengths differ ({t.lengths.min()} to {t.lengths.max()}): length alone can "
             "give the expert away, choose the horizon mode with care"
         )
     if t.terminated.any() and t.final_observations is None:
-        found.append("episodes end early but their final observations are unknown")
+        warnings.append("episodes end early but their final observations are unknown")
     copies = len(t) - len(_distinct(t))
     if copies:
-        found.append(f"{copies} episodes are exact copies of others")
-    return found
+        warnings.append(f"{copies} episodes are exact copies of others")
+    return warnings
 
 
 def _distinct(t: Trajectories) -> set[bytes]:

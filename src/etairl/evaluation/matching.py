@@ -56,10 +56,7 @@ class StepSample:
         time = some.times
         first = -np.arange(len(some)) % stride % some.lengths
         kept = np.flatnonzero((time - first[some.episode_numbers]) % stride == 0)
-        pairs = np.concatenate(
-            [some.observations[kept], some.actions[kept]], axis=1, dtype=np.float64
-        )
-        return StepSample(pairs, some.episode_numbers[kept], time[kept])
+        return StepSample(some.pairs(kept), some.episode_numbers[kept], time[kept])
 
     def weights(self, measure: MeasureName) -> Float[np.ndarray, " points"]:
         r"""$w_n = \sum_{k \le n} \eta(k)$ at each step."""

@@ -7,9 +7,9 @@ $$k(x, y) = e^{-|x-y|^2/h}, \qquad
 with $h = d$, the dimension, as in the paper; its two misprints are corrected (errata (k)). The
 value estimates the *squared* MMD without bias, so under equal laws it is often negative.
 
-Steps of one episode depend on each other: a pair of them is no independent pair, and the sums above
-are then biased. Given `groups`, the episode number of each point, the sums $i \ne j$ run over pairs
-from different episodes only, which is unbiased again, and whatever resamples moves whole episodes.
+Steps of one episode depend on each other, and pairs of them make the sums above biased. Given
+`groups`, the episode number of each point, the sums $i \ne j$ run over pairs from different episodes
+only, which is unbiased again, and whatever resamples moves whole episodes.
 """
 
 from typing import NamedTuple

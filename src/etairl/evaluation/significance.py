@@ -7,8 +7,14 @@ import numpy as np
 from jaxtyping import Float
 from scipy import stats
 
+LEVEL = 0.95
 _MOST_SIGNS = 15  # 2^15 sign flips are counted one by one; beyond, they are drawn
 _MOST_SEEDS = 10_000
+
+
+def t_limit(freedom: float | int) -> float:
+    """How many standard errors wide either side of Student's 95 % interval is."""
+    return float(stats.t.ppf((1.0 + LEVEL) / 2.0, freedom))
 
 
 def sign_flips(

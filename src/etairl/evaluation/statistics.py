@@ -11,13 +11,11 @@ import numpy as np
 from jaxtyping import Float
 from scipy import stats
 
-from etairl.evaluation.significance import power_of, seeds_needed, sign_flips
+from etairl.evaluation.ratios import Change, SeedValues, relative_change
+from etairl.evaluation.significance import LEVEL, power_of, seeds_needed, sign_flips, t_limit
 
-SeedValues = Float[np.ndarray, " _"]
 Statistic = Callable[[Float[np.ndarray, "resamples seeds"]], Float[np.ndarray, " resamples"]]
 RESAMPLES = 2000
-LEVEL = 0.95
-AT_FLOOR = "the base is at or below its floor: there is no share to speak of"
 
 
 def _mean(rows: Float[np.ndarray, "resamples seeds"]) -> Float[np.ndarray, " resamples"]:
@@ -36,16 +34,6 @@ class Interval:
     value: float
     low: float | None
     high: float | None
-
-
-@dataclass(frozen=True)
-class Change:
-    """A change as a share of a base; None, with a note, where the base or its noise forbids it."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-    note: str | None = None
 
 
 @dataclass(frozen=True)
@@ -107,7 +95,7 @@ def stratified_bootstrap(
 ) -> Interval:
     """A statistic of all values together; seeds are drawn anew within each stratum.
 
-    A stratum is a task: that some tasks are harder than others is no chance, and is kept.
+    A stratum is a task: that some tasks are harder than others is not chance, and is kept.
     """
     whole = float(statistic(np.concatenate(list(strata))[None])[0])
     if any(len(values) < 2 for values in strata):
@@ -140,12 +128,8 @@ def mean_interval(
     if not parts.sum() > 0.0:
         return Interval(mean, mean, mean)
     freedom = parts.sum() ** 2 / (parts**2 / [len(v) - 1 for v in noise]).sum()
-    half = _t_limit(float(freedom)) * float(np.sqrt(parts.sum()))
+    half = t_limit(float(freedom)) * float(np.sqrt(parts.sum()))
     return Interval(mean, mean - half, mean + half)
-
-
-def _t_limit(freedom: float | int) -> float:
-    return float(stats.t.ppf((1.0 + LEVEL) / 2.0, freedom))
 
 
 def summarise(rng: np.random.Generator, strata: Sequence[SeedValues]) -> Summary:
@@ -184,9 +168,9 @@ def summarise_shares(
             seeds = rng.integers(len(x), size=(resamples, len(x)))
             with np.errstate(divide="ignore", invalid="ignore"):
                 drawn.append(x[seeds] / y[seeds].mean(axis=1, keepdims=True))
-        found = _interquartile(np.concatenate(drawn, axis=1))
-        if np.isfinite(found).all():
-            low, high = _bounds(found)
+        resampled = _interquartile(np.concatenate(drawn, axis=1))
+        if np.isfinite(resampled).all():
+            low, high = _bounds(resampled)
     return Summary(
         seeds=len(every),
         mean=mean_interval(shares, residuals),
@@ -245,7 +229,7 @@ def compare(
     mean, spread = float(d.mean()), float(d.std(ddof=1)) if n > 1 else None
     low = high = p_t = effect = power = needed = None
     if spread is not None and spread > 0.0:
-        half = float(_t_limit(n - 1) * spread / np.sqrt(n))
+        half = float(t_limit(n - 1) * spread / np.sqrt(n))
         low, high = mean - half, mean + half
         p_t = float(2.0 * stats.t.sf(abs(mean) * np.sqrt(n) / spread, n - 1))
         effect = mean / spread * (1.0 - 3.0 / (4.0 * (n - 1) - 1.0)) if n > 2 else mean / spread
@@ -267,42 +251,3 @@ def compare(
         power=power,
         needed=needed,
     )
-
-
-def relative_change(x: SeedValues, y: SeedValues, floor: float = 0.0) -> Change:
-    r"""$\bar x/\bar y - 1$ of paired values with Fieller's interval, exact for normal values.
-
-    It has every $r - 1$ for which the paired t-test does not tell $x$ from $r y$.
-    """
-    n, ours, base = len(x), float(x.mean()), float(y.mean())
-    if base <= max(floor, 0.0):
-        return Change(None, None, None, AT_FLOOR)
-    if n < 2:
-        return Change(ours / base - 1.0, None, None, "a single seed has no interval")
-    if float((x - y).std(ddof=1)) == 0.0:
-        why = "all differences are the same: no interval"
-        return Change(ours / base - 1.0, None, None, why)
-    return fieller(ours, base, np.cov(x, y) * _t_limit(n - 1) ** 2 / n, floor)
-
-
-def fieller(ours: float, base: float, wide: Float[np.ndarray, "2 2"], floor: float = 0.0) -> Change:
-    r"""$\mu_x/\mu_y - 1$ of two normal estimates with Fieller's interval.
-
-    It has every $r - 1$ with $(\hat x - r \hat y)^2 \le t^2\,\mathrm{Var}(\hat x - r \hat y)$.
-    That set is an interval where $\hat y$ itself is apart from 0, and has no bounds elsewhere.
-
-    Args:
-        ours: the estimate $\hat x$.
-        base: the estimate $\hat y$.
-        wide: their covariance, times $t^2$.
-        floor: a base at or below it leaves no share to speak of.
-    """
-    if base <= max(floor, 0.0):
-        return Change(None, None, None, AT_FLOOR)
-    value = ours / base - 1.0
-    (xx, xy), (_, yy) = wide
-    a, b, c = base**2 - yy, ours * base - xy, ours**2 - xx
-    if a <= 0.0:
-        return Change(value, None, None, "the base is not clearly above 0: the share has no bounds")
-    half = float(np.sqrt(max(0.0, b * b - a * c)))
-    return Change(value, float((b - half) / a) - 1.0, float((b + half) / a) - 1.0)

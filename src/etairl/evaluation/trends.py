@@ -17,8 +17,9 @@ import numpy as np
 from jaxtyping import Float
 from scipy import stats
 
-from etairl.evaluation.significance import t_power
-from etairl.evaluation.statistics import LEVEL, Change, Interval, fieller
+from etairl.evaluation.ratios import Change, fieller
+from etairl.evaluation.significance import t_limit, t_power
+from etairl.evaluation.statistics import Interval
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def fit_trend(
         floor: a start at or below it leaves no share to speak of.
 
     Returns:
-        None where there is no line to speak of: fewer than three different x, one run that decides
+        None where a line cannot be fitted: fewer than three different x, one run that decides
         all, no degree of freedom, no noise.
     """
     seeds = [np.array(runs, float) for runs in points.values() if len(runs) > 1]
@@ -78,7 +79,7 @@ def fit_trend(
     error = reach * float(np.sqrt(covariance[-1, -1]))
     if not error > 1e-9 * float(np.abs(y).max()):
         return None
-    limit = float(stats.t.ppf((1.0 + LEVEL) / 2.0, freedom))
+    limit = t_limit(freedom)
     change = end - start
     return Trend(
         runs=len(y),
@@ -99,10 +100,10 @@ def _least_squares(
 ) -> tuple[Float[np.ndarray, " terms"], Float[np.ndarray, "terms terms"]]:
     """Coefficients and their covariance; that is NaN where one run decides all."""
     inverse = np.linalg.inv(design.T @ design)
-    found = inverse @ design.T @ y
+    line = inverse @ design.T @ y
     influence = design @ inverse
     leverage = (influence * design).sum(axis=1)
     if leverage.max() > 1.0 - 1e-9:
-        return found, np.full_like(inverse, np.nan)
-    moved = influence * ((y - design @ found) / (1.0 - leverage))[:, None]
-    return found, moved.T @ moved
+        return line, np.full_like(inverse, np.nan)
+    moved = influence * ((y - design @ line) / (1.0 - leverage))[:, None]
+    return line, moved.T @ moved

@@ -14,8 +14,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from etairl.evaluation.ratios import AT_FLOOR, Change
 from etairl.evaluation.significance import holm, power_of
-from etairl.evaluation.statistics import AT_FLOOR, Change, Interval, Paired, compare
+from etairl.evaluation.statistics import Interval, Paired, compare
 
 Verdict = Literal["replicated", "not replicated", "undecided"]
 SYMBOLS = {

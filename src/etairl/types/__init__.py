@@ -2,7 +2,13 @@
 
 from etairl.types.protocols import HorizonMode, MultiTask, Policy, RejoinableTask, Step, Task
 from etairl.types.spec import DivergedError, InputError, Spec, check_seed
-from etairl.types.trajectories import FutureBatch, Trajectories, offsets_of, ragged_rows
+from etairl.types.trajectories import (
+    FutureBatch,
+    Trajectories,
+    constant_columns,
+    offsets_of,
+    ragged_rows,
+)
 
 __all__ = [
     "DivergedError",
@@ -17,6 +23,7 @@ __all__ = [
     "Task",
     "Trajectories",
     "check_seed",
+    "constant_columns",
     "offsets_of",
     "ragged_rows",
 ]

@@ -132,6 +132,12 @@ def ragged_rows(
     return np.repeat(starts, counts) + stride * within
 
 
+def constant_columns(x: Float[np.ndarray, "rows dims"]) -> Bool[np.ndarray, " dims"]:
+    """Which columns do not vary, up to the rounding of single precision: one rule for all."""
+    spread = x.max(axis=0) - x.min(axis=0)
+    return spread <= 1e-6 * np.maximum(1.0, np.abs(x).max(axis=0))
+
+
 def _frozen(array: np.ndarray) -> np.ndarray:
     """An array that nobody else can change: a copy, unless it could not be changed before."""
     array = np.asarray(array)
