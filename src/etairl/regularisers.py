@@ -242,7 +242,7 @@ def parse_regulariser(text: str) -> Regulariser:
         try:
             return Tsallis(q=float(rest))
         except ValueError as error:
-            why = error if isinstance(error, InputError) else f"{rest!r} is no number"
+            why = error if isinstance(error, InputError) else f"{rest!r} is not a number"
             raise InputError(f"regulariser {text!r}: {why}") from None
     known: dict[str, Regulariser] = {
         "entropy": Entropy(),

@@ -157,7 +157,7 @@ def test_measures_that_are_none_are_refused():
 def test_laws_without_a_horizon_are_singular(eta):
     mdp = go_stay(0.0, 0.0, 0.0)
     for measure in (mu, future):
-        with pytest.raises(InputError, match="no law without a horizon, so the system I - P would"):
+        with pytest.raises(InputError, match="not a law without a horizon, so the system I - P"):
             measure(mdp, go_stay_policy(0.5), eta)
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from small_mdps import all_deterministic
 
 from etairl.eta import Dirac, Geometric, Poisson, ZeroModifiedGeometric
 from etairl.penalties import Ball, Simplex
@@ -12,7 +13,6 @@ from etairl.tabular.episodes import empirical_mu, sample_episodes
 from etairl.tabular.exact_measures import measure_entropy, mu, policy_from_occupancy, rho
 from etairl.tabular.game import Game, GANCosts, LinearCosts
 from etairl.tabular.generators import (
-    all_deterministic,
     go_stay,
     go_stay_policy,
     random_mdp,

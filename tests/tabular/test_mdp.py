@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from small_mdps import all_deterministic
 
 from etairl.eta import Dirac, Geometric
 from etairl.tabular.episodes import empirical_mu, sample_episodes
 from etairl.tabular.exact_measures import mu
 from etairl.tabular.generators import (
-    all_deterministic,
     chain,
     go_stay,
     grid_with_lakes,
@@ -72,7 +72,7 @@ def replace(name, value):
         (replace("p0", np.ones(4) / 4), r"p0 must have shape \(3,\) as c has, got \(4,\)"),
         (replace("gamma", "0.9"), r"gamma must be a number, got '0.9'"),
         (replace("c", np.zeros((3, 2)) * 1j), "c must hold real numbers, got complex128"),
-        (replace("c", [[1.0], [1.0, 2.0]]), "c is no array of numbers"),
+        (replace("c", [[1.0], [1.0, 2.0]]), "c is not an array of numbers"),
     ],
 )
 def test_wrong_entries_are_named(change, message, sparse):
@@ -218,5 +218,7 @@ def test_episodes_that_are_none_are_refused():
         truncated=ends,
         offsets=np.array([0, 2]),
     )
-    with pytest.raises(InputError, match=r"observation \[7.0\] in row 1 is no number of a"):
+    with pytest.raises(
+        InputError, match=r"observation \[7.0\] in row 1 is not a number from 0 to 2"
+    ):
         empirical_mu(strange, mdp, Dirac(0))

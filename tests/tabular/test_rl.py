@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from small_mdps import all_deterministic
 
 from etairl.eta import Dirac, Geometric, Poisson, ZeroModifiedGeometric
 from etairl.regularisers import Entropy, Tsallis, Unregularised
 from etairl.simplex import project_simplex
 from etairl.tabular.eta_criterion import criterion, expand
 from etairl.tabular.exact_measures import mu, mu_in_time
-from etairl.tabular.generators import all_deterministic, go_stay, random_mdp, random_policy
+from etairl.tabular.generators import go_stay, random_mdp, random_policy
 from etairl.tabular.mdp import deterministic
 from etairl.tabular.operators import apply, apply_optimal, policy_iteration, value_iteration
 from etairl.tabular.phase import flow_polytope, phase_mu, phase_optimal, phase_program

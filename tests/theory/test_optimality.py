@@ -2,21 +2,18 @@
 
 import numpy as np
 import pytest
+from small_mdps import all_deterministic, forced_return, start_matters, three_state_detour
 
 from etairl.eta import Dirac, Geometric, Poisson, ZeroModifiedGeometric
 from etairl.replication.claims.planning import decomposition_error
 from etairl.tabular.eta_criterion import criterion
 from etairl.tabular.exact_measures import future, mu, mu_in_time, rho
 from etairl.tabular.generators import (
-    all_deterministic,
     chain,
-    forced_return,
     go_stay,
     go_stay_policy,
     random_mdp,
     random_policy,
-    start_matters,
-    three_state_detour,
 )
 from etairl.tabular.mdp import MDP, deterministic
 from etairl.tabular.operators import action_values, evaluate, policy_iteration

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -14,35 +15,45 @@ from etairl.evaluation.inspection import Inspection, Range, inspect
 from etairl.evaluation.mmd import Floor
 from etairl.types import InputError
 
-Source = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="SOURCE")]
 _GIB = 2**30
+MaxGib = Annotated[float, tyro.conf.arg(help="refuse files whose arrays declare more than this")]
 
 
 @dataclass(frozen=True)
 class ListConfig:
-    """List the demonstrations in the box, the .npz files of a folder, and local Minari datasets."""
+    """List the bundled demonstrations, the .npz files of a folder, and local Minari datasets."""
 
     folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FOLDER")] = Path(".")
     """where to look for .npz files"""
-    max_gib: float = 2.0
-    """refuse files whose arrays declare more than this"""
+    max_gib: MaxGib = 2.0
     json: bool = False
     """print JSON"""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Which demonstrations to read, and how."""
+
+    source: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="SOURCE")]
+    """a bundled name, an .npz file, or minari:NAME for a local Minari dataset"""
+    select: tyro.conf.OmitArgPrefixes[Selection] = Selection()
+    bounds: Annotated[tuple[float, float] | None, tyro.conf.arg(metavar="LOW HIGH")] = None
+    """smallest and largest action; actions outside are clipped, and counted"""
+    max_gib: MaxGib = 2.0
+
+    def load(self) -> Demos:
+        """Read and check the demonstrations."""
+        max_bytes = _bytes(self.max_gib)
+        return load_demos(self.source, select=self.select, bounds=self.bounds, max_bytes=max_bytes)
 
 
 @dataclass(frozen=True)
 class InfoConfig:
     """Check demonstrations, find their movement cycle, and suggest a weighting."""
 
-    source: Source
-    """a name in the box, an .npz file, or minari:NAME for a local Minari dataset"""
-    select: tyro.conf.OmitArgPrefixes[Selection] = Selection()
-    bounds: Annotated[tuple[float, float] | None, tyro.conf.arg(metavar="LOW HIGH")] = None
-    """smallest and largest action; actions outside are clipped, and counted"""
-    max_gib: float = 2.0
-    """refuse files whose arrays declare more than this"""
+    reading: tyro.conf.OmitArgPrefixes[Reading]
     seed: int = 0
-    """of the random splits behind the MMD floor and of the surrogates behind the cycle"""
+    """random seed of the splits behind the MMD floor and of the surrogates behind the cycle"""
     json: bool = False
     """print JSON"""
 
@@ -51,26 +62,23 @@ class InfoConfig:
 class CopyConfig:
     """Read demonstrations, check them, and write them where and how you want them."""
 
-    source: Source
-    """a name in the box, an .npz file, or minari:NAME for a local Minari dataset"""
+    reading: tyro.conf.OmitArgPrefixes[Reading]
     output: Annotated[str, tyro.conf.arg(aliases=["-o"], metavar="TARGET")]
     """an .npz file, or minari:NAME-v0 for a new local Minari dataset"""
-    select: tyro.conf.OmitArgPrefixes[Selection] = Selection()
-    bounds: Annotated[tuple[float, float] | None, tyro.conf.arg(metavar="LOW HIGH")] = None
-    """smallest and largest action; actions outside are clipped, and counted"""
-    max_gib: float = 2.0
-    """refuse files whose arrays declare more than this"""
     overwrite: bool = False
     """replace the .npz file if it exists"""
 
 
 def run(arguments: list[str]) -> int:
-    """The command."""
+    """Run one of the actions of `etairl demos`."""
     actions: dict[str, tuple[Callable[[list[str]], int], str]] = {
         "ls": (_ls, "list what is there"),
         "info": (_info, "check one, find its cycle, suggest a weighting"),
-        "import": (_import, "bring demonstrations into an .npz file"),
-        "export": (_export, "write demonstrations as a Minari dataset or an .npz file"),
+        "import": (partial(_copy, "import"), "bring demonstrations into an .npz file"),
+        "export": (
+            partial(_copy, "export"),
+            "write demonstrations as a Minari dataset or an .npz file",
+        ),
     }
     if not arguments or arguments[0] in ("-h", "--help"):
         rows = "\n".join(f"  {name:<7} {text}" for name, (_, text) in actions.items())
@@ -92,7 +100,7 @@ def _ls(arguments: list[str]) -> int:
         return 0
     if not rows:
         out().print(
-            f"no .npz files in {config.folder}, nothing in the box, no Minari datasets",
+            f"no .npz files in {config.folder}, no bundled demonstrations, no Minari datasets",
             markup=False,
         )
         return 0
@@ -130,18 +138,17 @@ def _text(value: object) -> str:
 
 def _info(arguments: list[str]) -> int:
     config = parse(InfoConfig, arguments, "demos info")
-    with working(f"looking through {config.source}"):
-        demos = _load(config)
-        found = inspect(demos, config.seed)
+    with working(f"looking through {config.reading.source}"):
+        inspection = inspect(config.reading.load(), config.seed)
     if config.json:
-        print_json(found)
+        print_json(inspection)
     else:
-        print_inspection(found)
+        print_inspection(inspection)
     return 0
 
 
 def print_inspection(i: Inspection) -> None:
-    """An inspection for people."""
+    """Print an inspection for people."""
     finals = "known" if i.final_observations else "unknown"
     facts(
         i.name if i.environment is None else f"{i.name} ({i.environment})",
@@ -208,17 +215,10 @@ def _cycle(i: Inspection) -> str:
     )
 
 
-def _import(arguments: list[str]) -> int:
-    return _copy(parse(CopyConfig, arguments, "demos import"))
-
-
-def _export(arguments: list[str]) -> int:
-    return _copy(parse(CopyConfig, arguments, "demos export"))
-
-
-def _copy(config: CopyConfig) -> int:
-    with working(f"reading {config.source}"):
-        demos = _load(config)
+def _copy(action: str, arguments: list[str]) -> int:
+    config = parse(CopyConfig, arguments, f"demos {action}")
+    with working(f"reading {config.reading.source}"):
+        demos = config.reading.load()
     with working(f"writing {config.output}"):
         save_demos(demos, config.output, overwrite=config.overwrite)
     t = demos.trajectories
@@ -229,15 +229,6 @@ def _copy(config: CopyConfig) -> int:
             f"{demos.clipped} of {t.steps} actions lay outside the bounds and were clipped"
         )
     return 0
-
-
-def _load(config: InfoConfig | CopyConfig) -> Demos:
-    return load_demos(
-        config.source,
-        select=config.select,
-        bounds=config.bounds,
-        max_bytes=_bytes(config.max_gib),
-    )
 
 
 def _bytes(gib: float) -> int:

@@ -41,7 +41,7 @@ class EtaConfig:
 
 
 def run(arguments: list[str]) -> int:
-    """The command."""
+    """Show what a weighting does to an episode."""
     config = parse(EtaConfig, arguments, "eta")
     eta = parse_eta(config.spec)
     if not 1 <= config.horizon <= _LONGEST:
@@ -72,7 +72,7 @@ def _print(config: EtaConfig, eta: Eta, law: np.ndarray, summary: dict[str, floa
         ("looks ahead", f"{eta.mean(horizon):.4g} steps on average within the horizon"),
         (
             "beyond the horizon",
-            "no law without a horizon" if tail is None else f"{100 * tail:.3g} %",
+            "not a law without a horizon" if tail is None else f"{100 * tail:.3g} %",
         ),
         ("distance from GAIL", f"{100 * summary['tv_from_uniform']:.2f} % of the frames differ"),
         ("mean frame", f"{summary['mean_index']:.1f} of 0 to {horizon - 1}"),

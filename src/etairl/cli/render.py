@@ -31,7 +31,7 @@ class RenderConfig:
     steps: int | None = None
     """steps to show; at most, and by default, the horizon of the run"""
     seed: int = 0
-    """of the learner's episode"""
+    """random seed of the learner's episode"""
     fps: float | None = None
     """frames per second, one step each; those of the environment if left out"""
     width: int = 480
@@ -43,7 +43,7 @@ class RenderConfig:
 
 
 def run(arguments: list[str]) -> int:
-    """The command."""
+    """Write a clip of the learner beside a demonstration."""
     config = parse(RenderConfig, arguments, "render")
     _check(config)
     # The packages that draw are an extra; they are looked for before anything slow.
@@ -73,8 +73,8 @@ def run(arguments: list[str]) -> int:
         panels = []
         for panels in track(side_by_side(sides), "rendering", steps + 1):
             clip.write(compose([(p.picture, p.caption) for p in panels], size))
-    said = "; ".join(panel.caption for panel in panels)
-    out().print(f"{clip.frames} frames; {said} → {config.output}", markup=False)
+    captions = "; ".join(panel.caption for panel in panels)
+    out().print(f"{clip.frames} frames; {captions} → {config.output}", markup=False)
     return 0
 
 

@@ -8,8 +8,8 @@ with $h = d$, the dimension, as in the paper; its two misprints are corrected (e
 value estimates the *squared* MMD without bias, so under equal laws it is often negative.
 
 Steps of one episode depend on each other, and pairs of them make the sums above biased. Given
-`groups`, the episode number of each point, the sums $i \ne j$ run over pairs from different episodes
-only, which is unbiased again, and whatever resamples moves whole episodes.
+`groups`, the episode number of each point, the sums $i \ne j$ run over pairs from different
+episodes only, which is unbiased again, and whatever resamples moves whole episodes.
 """
 
 from typing import NamedTuple

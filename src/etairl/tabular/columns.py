@@ -63,9 +63,9 @@ def generate(game: Game, tolerance: float = 1e-8, most: int = 500) -> Saddle:
         return _generate(game, tolerance, most)
     unit = game.unit
     costs = LinearCosts(game.costs.features / unit, game.costs.weights)
-    found = _generate(replace(game, costs=costs), tolerance, most)
-    return found._replace(
-        primal=unit * found.primal, dual=unit * found.dual, cost=unit * found.cost
+    saddle = _generate(replace(game, costs=costs), tolerance, most)
+    return saddle._replace(
+        primal=unit * saddle.primal, dual=unit * saddle.dual, cost=unit * saddle.cost
     )
 
 
@@ -122,7 +122,7 @@ def _least_maximum(
     r"""$\min_\lambda\max_i(\sum_j\lambda_j\Delta_j)_i$: a linear program; weights are its duals."""
     differences = np.stack([costs.difference(column, expert) for column in columns], axis=1)
     features, count = differences.shape
-    found = linprog(
+    solution = linprog(
         np.append(np.zeros(count), 1.0),
         A_ub=np.hstack([differences, -np.ones((features, 1))]),
         b_ub=np.zeros(features),
@@ -131,8 +131,8 @@ def _least_maximum(
         bounds=[(0.0, None)] * count + [(None, None)],
         method="highs",
     )
-    weights = np.maximum(-found.ineqlin.marginals, 0.0)
-    shares = np.maximum(found.x[:-1], 0.0)
+    weights = np.maximum(-solution.ineqlin.marginals, 0.0)
+    shares = np.maximum(solution.x[:-1], 0.0)
     return shares / shares.sum(), costs.cost(weights / weights.sum())
 
 

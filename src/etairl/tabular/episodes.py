@@ -76,7 +76,7 @@ def _whole_numbers(column: np.ndarray, count: int, what: str) -> Int[np.ndarray,
     if wrong.any():
         row = int(np.argmax(wrong))
         raise InputError(
-            f"{what} {column[row].tolist()} in row {row} is no number of a {what} from 0 to "
+            f"{what} {column[row].tolist()} in row {row} is not a number from 0 to "
             f"{count - 1} in one column"
         )
     return values

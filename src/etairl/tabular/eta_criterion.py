@@ -16,9 +16,9 @@ from jaxtyping import Float
 
 from etairl.eta import Eta
 from etairl.regularisers import Regulariser
-from etairl.tabular.exact_measures import geometric_parameter, mu, truncated_law
+from etairl.tabular.exact_measures import check_kappa, geometric_parameter, mu, truncated_law
 from etairl.tabular.linear_systems import solve
-from etairl.tabular.mdp import MDP, PairTable, PolicyTable, StateVector, check_factor, check_policy
+from etairl.tabular.mdp import MDP, PairTable, PolicyTable, StateVector, check_policy
 from etairl.tabular.operators import NONE, evaluate
 
 
@@ -48,7 +48,7 @@ def critics(
 ) -> Critics:
     r"""The two critics of $\mathrm{Geom}(\kappa)$, by two linear solves."""
     policy = check_policy(mdp, policy)
-    check_factor("kappa", kappa, "Geom(1) is no law without a horizon")
+    check_kappa(kappa)
     v = evaluate(mdp, policy, regulariser)
     q = mdp.c - regulariser.gradient(policy) + mdp.gamma * mdp.expect(v)
     u_bar, _ = solve(mdp.under(policy), (1.0 - kappa) * v, kappa)
@@ -71,11 +71,12 @@ def expand(mdp: MDP, policy: PolicyTable, eta: Eta, regulariser: Regulariser = N
     kappa = geometric_parameter(eta)
     if kappa is None:
         return _expand_in_time(mdp, policy, eta, regulariser)
-    found, step = critics(mdp, policy, kappa, regulariser), mdp.under(policy)
+    q, _, u, u_bar = critics(mdp, policy, kappa, regulariser)
+    step = mdp.under(policy)
     ahead, _ = solve(step, (1.0 - kappa) * mdp.p0, kappa, transpose=True)
     visited, _ = solve(step, ahead, mdp.gamma, transpose=True)
-    direct = (visited - ahead)[:, None] * found.q + (ahead / (1.0 - kappa))[:, None] * found.u
-    return Expansion(float(mdp.p0 @ found.u_bar), direct, visited)
+    direct = (visited - ahead)[:, None] * q + (ahead / (1.0 - kappa))[:, None] * u
+    return Expansion(float(mdp.p0 @ u_bar), direct, visited)
 
 
 def gradient(mdp: MDP, policy: PolicyTable, eta: Eta, regulariser: Regulariser = NONE) -> PairTable:

@@ -21,6 +21,7 @@ from etairl.tabular.mdp import (
     PoliciesInTime,
     PolicyTable,
     StateVector,
+    check_factor,
     check_policies,
     check_policy,
 )
@@ -48,8 +49,8 @@ class Measure(NamedTuple):
 def rho(mdp: MDP, policy: PolicyTable) -> Measure:
     r"""Occupancy $\rho_\pi = \sum_n\gamma^n\,\mathbb{P}_\pi(s_n, a_n)$. Mass $1/(1-\gamma)$."""
     policy = check_policy(mdp, policy)
-    found = solve(mdp.under(policy), mdp.p0, mdp.gamma, transpose=True, terms=mdp.actions)
-    return _on_pairs(*found, policy)
+    states = solve(mdp.under(policy), mdp.p0, mdp.gamma, transpose=True, terms=mdp.actions)
+    return _on_pairs(*states, policy)
 
 
 def future(mdp: MDP, policy: PolicyTable, eta: Eta, tolerance: float = TOLERANCE) -> Measure:
@@ -129,7 +130,7 @@ def _sum_in_time(step: Any, states: StateVector, weights: TimeWeights) -> StateV
 
 
 def mu_in_time(mdp: MDP, policies: PoliciesInTime, eta: Eta) -> Measure:
-    r"""$\mu$ of a policy that knows the time; after its last step it goes on as in that step.
+    r"""$\mu$ of a policy that knows the time; after its last step it repeats that step.
 
     Beyond both the last step and the law of $\eta$, at $N$, the weights are
     $w_{N+j} = \gamma^{j+1}w_{N-1}$: one solve with $\gamma$.
@@ -212,6 +213,11 @@ def geometric_parameter(eta: Eta) -> float | None:
     return 0.0 if _tail(eta, 1) == 0.0 else None
 
 
+def check_kappa(kappa: float) -> float:
+    r"""Return $\kappa$ if $\mathrm{Geom}(\kappa)$ is a law without a horizon."""
+    return check_factor("kappa", kappa, "Geom(1) is not a law without a horizon")
+
+
 def geometric_weights(eta: Eta, gamma: float) -> float | None:
     r"""$\beta$ if $w_n = \frac{1-\beta}{1-\gamma}\beta^n$, where all classical theorems hold.
 
@@ -250,7 +256,7 @@ def _tail(eta: Eta, horizon: int) -> float:
     tail = eta.tail(horizon)
     if tail is None:
         raise InputError(
-            f"{eta} is no law without a horizon, so the system I - P would be singular; "
+            f"{eta} is not a law without a horizon, so the system I - P would be singular; "
             "use geometric:0.999 instead"
         )
     return tail

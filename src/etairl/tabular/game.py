@@ -194,13 +194,12 @@ class Game:
         """The learner's best response to a cost."""
         world = self.mdp.with_cost(cost)
         if self.within == "stationary":
-            found = best_stationary(world, self.eta)
-            return Response(found.value, mu(world, found.policy, self.eta).values, found.policy)
+            best = best_stationary(world, self.eta)
+            return Response(best.value, mu(world, best.policy, self.eta).values, best.policy)
         if self.within == "time":
-            best = time_optimal(world, self.eta)
-            return Response(
-                best.value, mu_in_time(world, best.policies, self.eta).values, best.policies
-            )
+            timed = time_optimal(world, self.eta)
+            occupancy = mu_in_time(world, timed.policies, self.eta).values
+            return Response(timed.value, occupancy, timed.policies)
         kappa = geometric_parameter(self.eta)
         assert kappa is not None
         phases = phase_optimal(world, kappa)

@@ -131,7 +131,7 @@ def lpal(
     # The solver's own tolerances are absolute.
     excess[:, columns - flow.size : columns] = features.reshape(flow.size, count).T / game.unit
     excess[:, -1] = -1.0
-    found = linprog(
+    solution = linprog(
         np.append(np.zeros(columns), 1.0),
         A_ub=excess,
         b_ub=np.einsum("saf,sa->f", features, expert) / game.unit,
@@ -140,12 +140,12 @@ def lpal(
         bounds=[(0.0, None)] * columns + [(None, None)],
         method="highs",
     )
-    if found.x is None:
-        raise InputError(f"the linear program has no solution: {found.message}")
+    if solution.x is None:
+        raise InputError(f"the linear program has no solution: {solution.message}")
     # One block of pairs where the weights are geometric, else one per phase.
-    blocks = np.maximum(found.x[:columns], 0.0).reshape(-1, *mdp.c.shape)
+    blocks = np.maximum(solution.x[:columns], 0.0).reshape(-1, *mdp.c.shape)
     read = [policy_from_occupancy(block, unvisited="uniform") for block in blocks]
-    weights = np.maximum(-found.ineqlin.marginals, 0.0)
+    weights = np.maximum(-solution.ineqlin.marginals, 0.0)
     cost = costs.cost(weights / weights.sum())
     primal, dual = game.primal(blocks[-1]), game.dual(cost)
     return Saddle(
@@ -155,7 +155,7 @@ def lpal(
         occupancy=blocks[-1],
         policies=[read[0] if len(read) == 1 else np.stack(read)],
         shares=np.ones(1),
-        iterations=int(found.nit),
+        iterations=int(solution.nit),
         proven=True,
         solved=bool(abs(primal - dual) <= tolerance * game.unit / (1.0 - mdp.gamma)),
     )

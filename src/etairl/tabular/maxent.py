@@ -67,9 +67,9 @@ def soft_response(
     if beta is None:
         best = time_optimal(mdp, eta, regulariser)
         return best.value, best.policies, mu_in_time(mdp, best.policies, eta).values
-    found = policy_iteration(mdp.with_discount(beta), regulariser, tolerance=1e-13)
+    soft = policy_iteration(mdp.with_discount(beta), regulariser, tolerance=1e-13)
     scale = (1.0 - beta) / (1.0 - mdp.gamma)
-    return scale * float(mdp.p0 @ found.v), found.policy, mu(mdp, found.policy, eta).values
+    return scale * float(mdp.p0 @ soft.v), soft.policy, mu(mdp, soft.policy, eta).values
 
 
 def max_entropy(
@@ -103,12 +103,12 @@ def max_entropy(
     problem = _Problem(mdp, eta, expert, features, regulariser, weights)
     w = np.zeros(features.shape[-1])
     w = w if weights is None else weights.project(w)
-    found, step = problem.answer(w), 1.0
+    answer, step = problem.answer(w), 1.0
     for iteration in range(most):
-        if problem.left(w, found) <= tolerance:
-            return _saddle(w, found, problem, units, iteration)
-        w, found, step = _step(w, found, step, problem)
-    left = problem.left(w, found)
+        if problem.left(w, answer) <= tolerance:
+            return _saddle(w, answer, problem, units, iteration)
+        w, answer, step = _step(w, answer, step, problem)
+    left = problem.left(w, answer)
     raise InputError(
         f"maximum entropy has not reached {tolerance:g} in {most} steps, {left:.3g} "
         "is left: allow more steps or a larger tolerance; without a set of weights the expert's "
@@ -127,48 +127,48 @@ class _Problem:
 
     def answer(self, w: FeatureVector) -> _Answer:
         cost = self.features @ w
-        found = soft_response(self.mdp.with_cost(cost), self.eta, self.regulariser)
-        value, policy, occupancy = found
+        world = self.mdp.with_cost(cost)
+        value, policy, occupancy = soft_response(world, self.eta, self.regulariser)
         difference = np.einsum("saf,sa->f", self.features, occupancy - self.expert)
         return _Answer(value - float((self.expert * cost).sum()), policy, occupancy, difference)
 
-    def left(self, w: FeatureVector, found: _Answer) -> float:
+    def left(self, w: FeatureVector, answer: _Answer) -> float:
         """The gap that is left to close; without a set of weights, the mismatch."""
         if self.weights is None:
-            return float(np.abs(found.difference).max())
-        best, _ = self.weights.maximum(found.difference)
-        return float(best) - float(w @ found.difference)
+            return float(np.abs(answer.difference).max())
+        best, _ = self.weights.maximum(answer.difference)
+        return float(best) - float(w @ answer.difference)
 
 
 def _step(
-    w: FeatureVector, found: _Answer, step: float, problem: _Problem
+    w: FeatureVector, answer: _Answer, step: float, problem: _Problem
 ) -> tuple[FeatureVector, _Answer, float]:
     while True:
-        target = w + step * found.difference
+        target = w + step * answer.difference
         target = target if problem.weights is None else problem.weights.project(target)
         move = target - w
         ahead = problem.answer(target)
         # Concave: a little beyond the top of the line is fine, far beyond is not.
-        if ahead.difference @ move >= -0.4 * (found.difference @ move) or step < 1e-14:
+        if ahead.difference @ move >= -0.4 * (answer.difference @ move) or step < 1e-14:
             break
         step *= 0.5
-    bend = -(ahead.difference - found.difference) @ move
+    bend = -(ahead.difference - answer.difference) @ move
     longer = float(move @ move / bend) if bend > 0.0 else 10.0 * step
     return target, ahead, float(np.clip(longer, 1e-10, 1e10))
 
 
 def _saddle(
-    w: FeatureVector, found: _Answer, problem: _Problem, units: FeatureVector, iterations: int
+    w: FeatureVector, answer: _Answer, problem: _Problem, units: FeatureVector, iterations: int
 ) -> SoftSaddle:
-    entropy, weights = float(w @ found.difference) - found.value, problem.weights
-    best = 0.0 if weights is None else float(weights.maximum(found.difference)[0])
+    entropy, weights = float(w @ answer.difference) - answer.value, problem.weights
+    best = 0.0 if weights is None else float(weights.maximum(answer.difference)[0])
     return SoftSaddle(
         primal=best - entropy,
-        dual=found.value,
+        dual=answer.value,
         weights=w / np.where(units > 0.0, units, 1.0),
         cost=problem.features @ w,
-        policy=found.policy,
-        occupancy=found.occupancy,
-        mismatch=float(np.abs(found.difference * units).max()),
+        policy=answer.policy,
+        occupancy=answer.occupancy,
+        mismatch=float(np.abs(answer.difference * units).max()),
         iterations=iterations,
     )

@@ -36,17 +36,18 @@ class MDP:
     gamma: float
 
     def __post_init__(self):
-        check_factor("gamma", self.gamma, "without discount nothing is finite")
-        object.__setattr__(self, "gamma", float(self.gamma))
-        for name in ("c", "p0"):
-            object.__setattr__(self, name, _read_only(name, getattr(self, name)))
-        if self.c.ndim != 2 or 0 in self.c.shape:
-            raise InputError(f"c must have shape [state, action], got {self.c.shape}")
-        states, actions = self.c.shape
-        if self.p0.shape != (states,):
-            raise InputError(f"p0 must have shape ({states},) as c has, got {self.p0.shape}")
-        object.__setattr__(self, "p0", _frozen(_laws("p0", self.p0[None], _vector)[0]))
-        object.__setattr__(self, "P", _checked_kernel(self.P, states, actions))
+        gamma = check_factor("gamma", self.gamma, "without discount nothing is finite")
+        c, p0 = _finite("c", self.c), _finite("p0", self.p0)
+        if c.ndim != 2 or 0 in c.shape:
+            raise InputError(f"c must have shape [state, action], got {c.shape}")
+        if p0.shape != c.shape[:1]:
+            raise InputError(f"p0 must have shape ({len(c)},) as c has, got {p0.shape}")
+        p0 = _laws("p0", p0[None], _vector)[0]
+        checked = {"P": _checked_kernel(self.P, *c.shape), "c": c, "p0": p0, "gamma": gamma}
+        for name, value in checked.items():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+            object.__setattr__(self, name, value)
 
     @property
     def states(self) -> int:
@@ -118,10 +119,8 @@ class MDP:
             step = sp.csr_array(self.kernel.max(axis=1))
         # One more node leads to every possible first state.
         edges = sp.block_array([[step, None], [sp.csr_array(self.p0[None]), sp.csr_array((1, 1))]])
-        found = breadth_first_order(edges.tocsr(), self.states, return_predecessors=False)
-        mask = np.zeros(self.states + 1, dtype=bool)
-        mask[found] = True
-        return mask[:-1]
+        visited = breadth_first_order(edges.tocsr(), self.states, return_predecessors=False)
+        return np.isin(np.arange(self.states), visited)
 
     def require_reachable(self) -> None:
         """Refuse, by number, a state that no policy can reach."""
@@ -218,23 +217,18 @@ def _numbers(name: str, array: Any) -> np.ndarray:
     try:
         array = np.asarray(array)
     except ValueError as error:
-        raise InputError(f"{name} is no array of numbers: {error}") from None
+        raise InputError(f"{name} is not an array of numbers: {error}") from None
     if array.dtype.kind not in "biuf":
         raise InputError(f"{name} must hold real numbers, got {array.dtype}")
     return array.astype(np.float64)
 
 
-def _read_only(name: str, array: Any) -> np.ndarray:
+def _finite(name: str, array: Any) -> np.ndarray:
     array = _numbers(name, array)
     bad = np.argwhere(~np.isfinite(array))
     if len(bad):
         entry = bad[0].tolist()
         raise InputError(f"{name}{entry} is {array[tuple(bad[0])]}: every entry must be finite")
-    return _frozen(array)
-
-
-def _frozen(array: np.ndarray) -> np.ndarray:
-    array.flags.writeable = False
     return array
 
 
@@ -242,33 +236,29 @@ def _checked_kernel(P: Any, states: int, actions: int) -> np.ndarray | sp.csr_ar
     def pair(row: int) -> str:
         return f"[{row // actions}, {row % actions}]"
 
-    if sp.issparse(P):
-        kernel = sp.csr_array(P, dtype=np.float64, copy=True)
-        if kernel.shape != (states * actions, states):
+    if not sp.issparse(P):
+        kernel = _finite("P", P)
+        if kernel.shape != (states, actions, states):
             raise InputError(
-                f"a sparse P must have shape ({states * actions}, {states}), one row per state and "
-                f"action of c, got {kernel.shape}"
+                f"P must have shape ({states}, {actions}, {states}) to fit c, got {kernel.shape}"
             )
-        kernel.sum_duplicates()
-        _make_sparse_laws(kernel, states, pair)
-        for part in (kernel.data, kernel.indices, kernel.indptr):
-            part.flags.writeable = False
-        return kernel
-    kernel = _read_only("P", P)
-    if kernel.shape != (states, actions, states):
+        return _laws("P", kernel.reshape(-1, states), pair).reshape(kernel.shape)
+    kernel = sp.csr_array(P, dtype=np.float64, copy=True)
+    if kernel.shape != (states * actions, states):
         raise InputError(
-            f"P must have shape ({states}, {actions}, {states}) to fit c, got {kernel.shape}"
+            f"a sparse P must have shape ({states * actions}, {states}), one row per state and "
+            f"action of c, got {kernel.shape}"
         )
-    return _frozen(_laws("P", kernel.reshape(-1, states), pair).reshape(kernel.shape))
-
-
-def _make_sparse_laws(kernel: sp.csr_array, states: int, where: Any) -> None:
+    kernel.sum_duplicates()
     bad = np.flatnonzero(~(kernel.data >= 0.0) | ~np.isfinite(kernel.data))
     if len(bad):
         row = int(np.searchsorted(kernel.indptr, bad[0], side="right")) - 1
-        _refuse_entry("P", where(row), int(kernel.indices[bad[0]]), float(kernel.data[bad[0]]))
-    sums = _divisors("P", np.asarray(kernel.sum(axis=1)).reshape(-1), states, where)
+        _refuse_entry("P", pair(row), int(kernel.indices[bad[0]]), float(kernel.data[bad[0]]))
+    sums = _divisors("P", np.asarray(kernel.sum(axis=1)).reshape(-1), states, pair)
     kernel.data /= np.repeat(sums, np.diff(kernel.indptr))
+    for part in (kernel.data, kernel.indices, kernel.indptr):
+        part.flags.writeable = False
+    return kernel
 
 
 def _vector(row: int) -> str:

@@ -14,9 +14,9 @@ from jaxtyping import Float
 from scipy.optimize import linprog
 
 from etairl.eta import Eta
-from etairl.tabular.exact_measures import geometric_parameter, geometric_weights
+from etairl.tabular.exact_measures import check_kappa, geometric_parameter, geometric_weights
 from etairl.tabular.linear_systems import solve
-from etairl.tabular.mdp import MDP, PairTable, PolicyTable, check_factor, check_policy
+from etairl.tabular.mdp import MDP, PairTable, PolicyTable, check_policy
 from etairl.tabular.operators import policy_iteration
 from etairl.types import InputError
 
@@ -45,7 +45,7 @@ def phase_optimal(mdp: MDP, kappa: float) -> PhaseOptimum:
 
     The value is $p_0\cdot[(1-\kappa)V_2+\kappa V_1]$.
     """
-    check_factor("kappa", kappa, "Geom(1) is no law without a horizon")
+    check_kappa(kappa)
     running = policy_iteration(mdp)
     switch = (1.0 - kappa) * mdp.expect(running.v)
     waiting = policy_iteration(mdp.with_cost(switch).with_discount(kappa))
@@ -60,7 +60,7 @@ def phase_mu(mdp: MDP, kappa: float, waiting: PolicyTable, running: PolicyTable)
     $x_2 = (1-\kappa)(p_0+\mathrm{inflow}(x_1))+\gamma\,\mathrm{inflow}(x_2)$. With one policy for
     both phases this is $\mu_\pi$.
     """
-    check_factor("kappa", kappa, "Geom(1) is no law without a horizon")
+    check_kappa(kappa)
     waiting, running = check_policy(mdp, waiting), check_policy(mdp, running)
     before, _ = solve(mdp.under(waiting), kappa * mdp.p0, kappa, transpose=True)
     entering = (1.0 - kappa) * (mdp.p0 + mdp.inflow(before[:, None] * waiting))
@@ -103,7 +103,7 @@ def phase_program(mdp: MDP, eta: Eta) -> tuple[float, PairTable]:
     unit = float(np.abs(mdp.c).max()) or 1.0
     cost = np.zeros(flow.matrix.shape[1])
     cost[-flow.size :] = mdp.c.reshape(-1) / unit
-    found = linprog(cost, A_eq=flow.matrix, b_eq=flow.rhs, method="highs")
-    if found.x is None:
-        raise InputError(f"the linear program has no solution: {found.message}")
-    return unit * float(found.fun), found.x[-flow.size :].reshape(mdp.c.shape)
+    solution = linprog(cost, A_eq=flow.matrix, b_eq=flow.rhs, method="highs")
+    if solution.x is None:
+        raise InputError(f"the linear program has no solution: {solution.message}")
+    return unit * float(solution.fun), solution.x[-flow.size :].reshape(mdp.c.shape)

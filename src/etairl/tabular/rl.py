@@ -46,7 +46,7 @@ class TimeOptimum(NamedTuple):
     """a lower bound of every policy that sees state and time, at most `error` below the least"""
     error: float
     policies: Float[np.ndarray, "time state action"]
-    """one row per step; the rest of time goes on as in the last"""
+    """one row per step; afterwards the last one is repeated"""
 
 
 class PlanningGap(NamedTuple):
@@ -150,10 +150,10 @@ def best_stationary(
     planned = policy_iteration(mdp, regulariser).policy
     guesses = [uniform, (1.0 - _INTERIOR) * planned + _INTERIOR * uniform]
     guesses += [rng.dirichlet(np.ones(mdp.actions), size=mdp.states) for _ in range(starts)]
-    found = [descend(mdp, eta, guess, regulariser) for guess in guesses]
+    ends = [descend(mdp, eta, guess, regulariser) for guess in guesses]
     there = expand(mdp, planned, eta, regulariser)
-    found.append(Descent(planned, there.value, _slope(planned, there), 0))
-    return min(found, key=lambda descent: descent.value)
+    ends.append(Descent(planned, there.value, _slope(planned, there), 0))
+    return min(ends, key=lambda descent: descent.value)
 
 
 def time_optimal(
