@@ -26,7 +26,7 @@ def main() -> None:
     assert isinstance(task, ProductTask)
     task.assign(CORNERS)
     print(
-        f"{task.spec.obs_dim} columns: position, distances from {len(LakeWorld().lakes)} lakes, task"
+        f"{task.spec.obs_dim} columns: place, distances from {len(LakeWorld().lakes)} lakes, task"
     )
     policies = {"planner": etairl.load_expert(NAME), "random": UniformPolicy(task)}
     for name, policy in policies.items():

@@ -1,11 +1,11 @@
 """Idle: invent what an expert does next, and see how true it is, in a few seconds."""
 
 import numpy as np
+from etairl.training.augmentation import mending, train_generator
 
 import etairl
 from etairl.idle import IdleConfig
 from etairl.measures import FutureSampler
-from etairl.training.augmentation import mending, train_generator
 
 DEMOS = "etairl-Navigation-v0-300x50"
 

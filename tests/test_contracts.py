@@ -7,6 +7,7 @@ from typing import get_args
 import jax
 import numpy as np
 import pytest
+from etairl.training.loop import begin
 
 import etairl
 from etairl.algorithms.girl import GirlConfig, girl
@@ -18,7 +19,6 @@ from etairl.measures import Method
 from etairl.runs import load_tree, save_tree
 from etairl.solvers.sac import SACConfig
 from etairl.solvers.solver import Solver
-from etairl.training.loop import begin
 from etairl.training.preparation import prepare
 from etairl.training.settings import TrainConfig
 from etairl.types import InputError

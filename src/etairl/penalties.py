@@ -17,8 +17,8 @@ from typing_extensions import override
 from etairl.simplex import project_simplex
 from etairl.types import InputError
 
-Weights = Float[Any, " feature"]
-Measure = Float[Any, "..."]
+Coefs = Float[Any, " feature"]
+Masses = Float[Any, "..."]
 Rate = float | Float[Any, ""]
 _ROUNDING = 1e-3  # of sums of some hundred numbers in single precision
 _LEAST = 1e-4  # share of an even weight from which multiplicative weights always grow again
@@ -36,7 +36,7 @@ class WeightSet(Protocol):
         """The nearest point of the set."""
         ...
 
-    def ascend(self, weights: Weights, difference: Weights, rate: Rate) -> Weights:
+    def ascend(self, weights: Coefs, difference: Coefs, rate: Rate) -> Coefs:
         r"""A step from $w$ that makes $w\cdot\Delta$ larger and stays in the set."""
         ...
 
@@ -73,8 +73,9 @@ class Ball(WeightSet):
         norm = xp.sqrt(xp.sum(weights**2))
         return weights * xp.where(norm > self.radius, self.radius / xp.where(norm > 0, norm, 1), 1)
 
-    def ascend(self, weights: Weights, difference: Weights, rate: Rate) -> Weights:
-        r"""See `WeightSet`; projected ascent, the nearest point to $w+\text{rate}\,\Delta$."""
+    @override
+    def ascend(self, weights: Coefs, difference: Coefs, rate: Rate) -> Coefs:
+        r"""Projected ascent, the nearest point to $w+\text{rate}\,\Delta$."""
         return self.project(weights + rate * difference)
 
     @override
@@ -109,8 +110,9 @@ class Simplex(WeightSet):
     def project(self, weights: Coefs) -> Coefs:
         return project_simplex(weights)
 
-    def ascend(self, weights: Weights, difference: Weights, rate: Rate) -> Weights:
-        r"""See `WeightSet`; multiplicative weights, $w_i\propto w_i e^{\text{rate}\,\Delta_i}$.
+    @override
+    def ascend(self, weights: Coefs, difference: Coefs, rate: Rate) -> Coefs:
+        r"""Multiplicative weights, $w_i\propto w_i e^{\text{rate}\,\Delta_i}$.
 
         A weight of 0 could never return, so before it grows each has at least $10^{-4}/n$.
         """
@@ -131,8 +133,8 @@ class Simplex(WeightSet):
 
 
 def surrogate_step(
-    weights: Weights, difference: Weights, target: Any, rate: Rate, allowed: WeightSet | None
-) -> Weights:
+    weights: Coefs, difference: Coefs, target: Any, rate: Rate, allowed: WeightSet | None
+) -> Coefs:
     r"""One step on the quadratic loss $(w\cdot\Delta - \max)^2$ of Appendix B, then projection.
 
     With brackets in WIEM's target, where the paper lacks them, and with *means* in $\Delta$, where

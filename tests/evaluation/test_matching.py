@@ -3,7 +3,7 @@ import pytest
 
 from etairl.demos.dataset import Standardiser
 from etairl.eta import Geometric
-from etairl.evaluation.matching import MEASURES, Reference, StepSample, normalised_cost, score
+from etairl.evaluation.matching import MEASURES, Reference, StepSample, score
 from etairl.types import InputError, Trajectories
 
 
@@ -91,14 +91,6 @@ def test_score():
     assert score(220.0, 100.0, -20.0) == 2.0
     with pytest.raises(InputError, match="nothing to scale"):
         score(1.0, 2.0, 2.0)
-
-
-def test_normalised_cost():
-    assert normalised_cost(100.0, 100.0, -20.0) == 0.0
-    assert normalised_cost(-20.0, 100.0, -20.0) == 1.0
-    assert normalised_cost(220.0, 100.0, -20.0) == -1.0
-    with pytest.raises(InputError, match="nothing to scale"):
-        normalised_cost(1.0, 2.0, 2.0)
 
 
 def test_too_few_episodes(rng):

@@ -17,7 +17,7 @@ from etairl.algorithms.girl import Generated
 from etairl.cli.app import main
 from etairl.demos import Selection, load_demos, save_demos
 from etairl.eta import Geometric
-from etairl.evaluation.futures import Futures
+from etairl.evaluation.generated_futures import Futures
 from etairl.idle import (
     Generator,
     IdleConfig,
@@ -36,7 +36,7 @@ from etairl.idle import (
 )
 from etairl.measures import FutureSampler
 from etairl.tasks import task_space
-from etairl.tasks.navigation import NAME
+from etairl.tasks.navigation_world import NAME
 from etairl.tasks.product import Goals
 from etairl.training import preparation
 from etairl.training.flat import configure

@@ -19,6 +19,7 @@ from rich.text import Text
 from typing_extensions import override
 
 from etairl.cli.arguments import parse as parse
+from etairl.cli.arguments import whole as whole
 
 Item = TypeVar("Item")
 _SECONDS_BETWEEN_LINES = 5.0

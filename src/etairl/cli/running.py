@@ -8,7 +8,7 @@ from typing import Any
 
 from etairl.cli.console import Meter, facts, out, patient_interrupt
 from etairl.evaluation.diagnostics import diagnose
-from etairl.evaluation.futures import Futures
+from etairl.evaluation.generated_futures import Futures
 from etairl.idle import IdleProgress, Watch
 from etairl.runs import RunDirectory, read_result
 from etairl.training.session import Session, open_run

@@ -7,7 +7,7 @@ import jax
 
 from etairl.decoding import decode
 from etairl.eta import parse_eta
-from etairl.evaluation.futures import Futures
+from etairl.evaluation.generated_futures import Futures
 from etairl.idle.generator import Generator, IdleConfig, Mend, Units
 from etairl.idle.learning import IdleState
 from etairl.idle.quality import Trained

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from etairl.eta import Dirac
-from etairl.evaluation.futures import Along, Futures, along, judge_futures
+from etairl.evaluation.generated_futures import Along, Futures, along, judge_futures
 from etairl.idle.generator import Generator, IdleConfig, Mend
 from etairl.idle.learning import IdleProgress, idle
 from etairl.measures import FutureSampler

@@ -13,7 +13,7 @@ from etairl.buffers import EpisodeBuffer
 from etairl.costs.family import Cost
 from etairl.costs.frozen import Frozen
 from etairl.demos import Demos, Selection
-from etairl.evaluation.futures import Futures
+from etairl.evaluation.generated_futures import Futures
 from etairl.evaluation.matching import Reference
 from etairl.experience import ExpertBuffer, World
 from etairl.idle import (
