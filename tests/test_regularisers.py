@@ -115,7 +115,7 @@ def test_kl_by_name_leaves_the_reference_to_the_solver():
     ("text", "message"),
     [
         ("tsalis:2", "unknown regulariser 'tsalis:2'; choose entropy"),
-        ("tsallis:two", "'two' is no number"),
+        ("tsallis:two", "'two' is not a number"),
         ("tsallis:1", "tsallis needs q > 1, got 1; the limit at 1 is the entropy"),
         ("entropy:2", "unknown regulariser"),
     ],

@@ -72,11 +72,11 @@ class Inspection:
 
 
 def inspect(demos: Demos, seed: int = 0) -> Inspection:
-    """Look through demonstrations before learning from them.
+    """Inspect demonstrations before learning from them.
 
     Args:
         demos: the demonstrations.
-        seed: of the random splits and surrogates.
+        seed: random seed of the splits and surrogates.
 
     Returns:
         Counts, ranges, the expert-vs-expert MMD² floor, the movement cycle, a suggested weighting

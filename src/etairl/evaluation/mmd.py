@@ -47,7 +47,7 @@ class BootstrapInterval(NamedTuple):
 
 
 class Floor(NamedTuple):
-    """MMD² of a source against itself: what a perfect imitator would be told."""
+    """MMD² of a source against itself: what a perfect imitator would get."""
 
     mean: float
     high: float

@@ -65,21 +65,12 @@ def emma(
     return generate(Game(mdp, eta, expert, LinearCosts(features, Ball()), within), tolerance)
 
 
-def max_margin(
-    mdp: MDP,
-    eta: Eta,
-    expert: PairTable,
-    features: FeatureTable,
-    within: Within = "stationary",
-    tolerance: float = 1e-8,
-) -> Saddle:
-    r"""The cost that tells the expert best from every other behaviour.
+max_margin = emma
+r"""The cost that tells the expert best from every other behaviour: the other side of `emma`.
 
-    $\max_{\lVert w\rVert\le1}\min_\mu w\cdot(\langle\mu,f\rangle-\langle\mu_E,f\rangle)$; its value
-    is `dual`, its cost `cost`. It is the other side of `emma`, and column generation is Abbeel and
-    Ng's algorithm: add the best response as a constraint, maximise the margin again.
-    """
-    return emma(mdp, eta, expert, features, within, tolerance)
+$\max_{\lVert w\rVert\le1}\min_\mu w\cdot(\langle\mu,f\rangle-\langle\mu_E,f\rangle)$; its value is
+`dual`, its cost `cost`. Column generation is Abbeel and Ng's algorithm: add the best response as a
+constraint, maximise the margin again."""
 
 
 def wiem(

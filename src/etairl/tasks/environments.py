@@ -1,4 +1,4 @@
-"""From the name of an environment to a task."""
+"""Make a task from the name of an environment."""
 
 import os
 from difflib import get_close_matches
@@ -18,7 +18,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "Ant-v4": {"use_contact_force": False},
     "Ant-v5": {"use_contact_force": False},
 }
-_GYMNASIUM_WORDS = {("Ant-v5", "use_contact_force"): "include_cfrc_ext_in_observation"} | {
+_GYMNASIUM_NAMES = {("Ant-v5", "use_contact_force"): "include_cfrc_ext_in_observation"} | {
     ("Ant-v4", "use_contact_force"): "use_contact_forces"
 }
 _UNHEALTHY = ("Ant-", "Hopper-", "Humanoid-", "Walker2d-")
@@ -51,7 +51,7 @@ def make_task(
         envs: how many copies.
         horizon: steps of an episode; the environment's own limit if left out.
         mode: what happens at an early end, see `HorizonMode`.
-        seed: of all copies.
+        seed: random seed of all copies.
         threads: for EnvPool; all cores if left out. Results do not depend on it.
         engine: `"envpool"`, `"gymnasium"` or, for 2-D navigation, `"numpy"`, to insist on one.
         options: passed on to the environment. In the mode `fixed` an environment that we do not
@@ -72,18 +72,17 @@ def make_task(
         if value not in allowed:
             choices = ", ".join(str(choice) for choice in allowed if choice)
             raise InputError(f"{name} must be one of {choices}, got {value!r}")
-    if horizon is not None and horizon < 1:
-        raise InputError(f"the horizon must be at least 1 step, got {horizon}")
+    for name, value in (("horizon", horizon), ("threads", threads)):
+        if value is not None and value < 1:
+            raise InputError(f"{name} must be at least 1, got {value}")
     if seed < 0:
         raise InputError(f"the seed must be >= 0, got {seed}")
-    if threads is not None and threads < 1:
-        raise InputError(f"threads must be at least 1, got {threads}")
     plain = imported(environment)
     space = task_space(plain) if law is not None else None
     if space is not None and mode == "absorbing":
         raise InputError(f"{plain} has many tasks and no early ends: use the mode terminating")
     if engine == "numpy" or (engine is None and plain == NAVIGATION and space is not None):
-        task = _on_the_map(plain, envs, horizon, seed, options)
+        task = _navigation(plain, envs, horizon, seed, options)
     else:
         task = _simulated(environment, envs, horizon, mode, seed, threads, engine, options or {})
     guarded = GuardedTask(task)
@@ -92,7 +91,7 @@ def make_task(
     return AbsorbingTask(guarded) if mode == "absorbing" else guarded
 
 
-def _on_the_map(
+def _navigation(
     environment: str, envs: int, horizon: int | None, seed: int, options: dict[str, Any] | None
 ) -> RejoinableTask:
     if environment != NAVIGATION:
@@ -126,7 +125,7 @@ def _simulated(
 
     if environment not in gymnasium_names():
         raise InputError(_unknown(environment, [*names, *gymnasium_names()]))
-    words = _in_gymnasium_words(environment, settings)
+    words = _for_gymnasium(environment, settings)
     return GymnasiumTask(environment, envs, horizon, seed, words)
 
 
@@ -146,13 +145,13 @@ def imported(environment: str) -> str:
 
 
 def gymnasium_options(environment: str, mode: HorizonMode) -> dict[str, Any]:
-    """What `make_task` asks of an environment, in the words of Gymnasium."""
+    """Options that `make_task` sets, under the names that Gymnasium has for them."""
     settings = _OPTIONS.get(environment, {}) | _ending_options(environment, mode)
-    return _in_gymnasium_words(environment, settings)
+    return _for_gymnasium(environment, settings)
 
 
-def _in_gymnasium_words(environment: str, settings: dict[str, Any]) -> dict[str, Any]:
-    words = {_GYMNASIUM_WORDS.get((environment, k), k): v for k, v in settings.items()}
+def _for_gymnasium(environment: str, settings: dict[str, Any]) -> dict[str, Any]:
+    words = {_GYMNASIUM_NAMES.get((environment, k), k): v for k, v in settings.items()}
     if environment == "Ant-v5" and settings.get("use_contact_force") is False:
         return {"contact_cost_weight": 0.0} | words  # as EnvPool, which then has no such cost
     return words

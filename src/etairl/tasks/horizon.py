@@ -83,7 +83,7 @@ class GuardedTask:
         return observations
 
     def step(self, actions: np.ndarray) -> Step:
-        """Act, and look at what came back."""
+        """Act, and check the result for NaN and infinity."""
         if not np.isfinite(actions.sum()):
             raise DivergedError(
                 f"{self.spec.environment}: the policy gave NaN or infinity as an action: it "

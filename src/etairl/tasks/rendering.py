@@ -44,7 +44,7 @@ class Scene:
             environment: its name.
             mode: what happens at an early end; `absorbing` ends there, for there is nothing to see.
             horizon: steps of an episode.
-            seed: of the episode.
+            seed: random seed of the episode.
             size: width and height of a picture; environments of a fixed size have their own.
         """
         environment = imported(environment)
@@ -59,7 +59,7 @@ class Scene:
         self._env: Any = self._task.copies[0]
         self._poser = None
         if module.startswith(_MUJOCO):
-            _dress(self._env.unwrapped.model)
+            _prepare_looks(self._env.unwrapped.model)
 
     @property
     def fps(self) -> float:
@@ -112,7 +112,7 @@ class Scene:
         self._env.close()
 
 
-def _dress(model: Any) -> None:
+def _prepare_looks(model: Any) -> None:
     """Changes of what is seen; physics do not look at them."""
     # Without a graphics card most of the time of a picture goes into its shadows.
     model.vis.quality.shadowsize = 1024

@@ -10,7 +10,7 @@ _WIDEST = 4096
 
 
 def read_spec(environment: str, observation_space: Any, action_space: Any) -> Spec:
-    """The sizes and bounds of an environment; says so if it is of a kind that we cannot use."""
+    """The sizes and bounds of an environment; refuses spaces that are not supported."""
     obs_dim = _width(environment, observation_space)
     if obs_dim > _WIDEST:
         raise InputError(

@@ -131,4 +131,6 @@ class TrainConfig:
     @property
     def future(self) -> FutureSampler:
         """The sampler of time indices."""
-        return FutureSampler(parse_eta(self.eta), self.gamma_irl, self.sampler, self.choice)
+        return FutureSampler(
+            parse_eta(self.eta).simplified(), self.gamma_irl, self.sampler, self.choice
+        )
