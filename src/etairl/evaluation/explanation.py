@@ -17,7 +17,7 @@ from jaxtyping import Float, Int
 
 from etairl.measures import FutureSampler, time_weights
 
-FeatureValues = Float[np.ndarray, "steps features"]
+StepFeatures = Float[np.ndarray, "steps features"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def feature_gaps(
 
 
 def weighted_means(
-    values: FeatureValues, offsets: Int[np.ndarray, " episodes_and_one"], sampler: FutureSampler
+    values: StepFeatures, offsets: Int[np.ndarray, " episodes_and_one"], sampler: FutureSampler
 ) -> tuple[Float[np.ndarray, " features"], Float[np.ndarray, " features"]]:
     """Means of features under the law from which the sampler draws, and their standard errors."""
     lengths = np.diff(offsets)
@@ -66,7 +66,7 @@ def weighted_means(
 
 
 def clustered_means(
-    values: FeatureValues,
+    values: StepFeatures,
     weights: Float[np.ndarray, " steps"],
     starts: Int[np.ndarray, " episodes"],
 ) -> tuple[Float[np.ndarray, " features"], Float[np.ndarray, " features"]]:

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from etairl.eta import Eta, Geometric, check_horizon, discounted_sum
-from etairl.measures.tables import Alias, Inverse
+from etairl.measures.draw_tables import Alias, Inverse
 from etairl.types import InputError
 
 Method = Literal["two_stage", "exact"]

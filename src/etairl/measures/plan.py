@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 
 from etairl.eta import Dirac, Eta, Geometric, Uniform
+from etairl.measures.draw_tables import Alias, Block, split
 from etairl.measures.index_laws import (
     Method,
     first_lag,
@@ -15,7 +16,6 @@ from etairl.measures.index_laws import (
     table_of_time,
     time_weights,
 )
-from etairl.measures.tables import Alias, Block, split
 from etairl.types import InputError, ragged_rows
 
 EpisodeChoice = Literal["by_weight", "uniform"]

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from etairl.measures.tables import Alias, Inverse, split
+from etairl.measures.draw_tables import Alias, Inverse, split
 
 
 def test_split_gives_a_cell_and_a_fresh_uniform():
