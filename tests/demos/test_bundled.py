@@ -11,8 +11,8 @@ from etairl.demos.sources import BUNDLED
 from etairl.rollouts import collect
 from etairl.tasks import make_task
 from etairl.tasks.fetch import GRIPPER
+from etairl.training.config_files import expert_config
 from etairl.training.experts import load_expert
-from etairl.training.settings import expert_config
 from etairl.types import InputError
 
 LEAST = {
@@ -61,7 +61,7 @@ def test_what_is_promised_is_there():
 @pytest.mark.parametrize("name", LEARNED)
 def test_cards_hold_settings_that_can_be_used(name):
     card = card_of(name)
-    config = expert_config(card["training"])
+    config = expert_config(card["training"], BUNDLED / f"{name}.json")
     assert config.env == card["environment"]
     assert asdict(config) | {"sac": None} == card["training"] | {"sac": None}
 
