@@ -201,8 +201,8 @@ def commands() -> str:
 
 def figures() -> None:
     """Learning curves, and bars of cost and success."""
-    from etairl.figures.multitask import bars_figure, curves_figure
     from etairl.figures.save import save_figure
+    from etairl.figures.task_curves import bars_figure, curves_figure
 
     curves, costs, solved = {}, {}, {}
     for task, settings in itertools.product(SEEDS, SETTINGS):

@@ -9,7 +9,7 @@ import numpy as np
 
 from etairl.runs import RunDirectory, write_json
 from etairl.studies.jobs import Job
-from etairl.studies.study import Study
+from etairl.studies.study_folder import Study
 
 Level = Callable[[Job], float]
 

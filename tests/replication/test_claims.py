@@ -20,7 +20,7 @@ from etairl.replication.claims import (
     planning,
     samples,
 )
-from etairl.replication.claims.verdict import judge
+from etairl.replication.claims.claim import judge
 from etairl.tabular.columns import generate
 from etairl.tabular.mdp import product_mdp
 from etairl.tabular.operators import evaluate

@@ -14,7 +14,7 @@ from etairl.replication.notes import notes
 from etairl.replication.paper_studies import named_jobs
 from etairl.replication.reporting import report_data
 from etairl.studies.jobs import Job
-from etairl.studies.study import Study
+from etairl.studies.study_folder import Study
 from etairl.studies.summary import result_rows, tv_from_gail
 
 CHEETAH = "HalfCheetah-v5"

@@ -10,7 +10,7 @@ from etairl.replication.notes import notes
 from etairl.replication.paper_studies import named_jobs
 from etairl.replication.reporting import as_study, report_data
 from etairl.runs import versions, write_json
-from etairl.studies.study import Study
+from etairl.studies.study_folder import Study
 
 JOBS = named_jobs("figure1", "quick", [0], ["Hopper-v5"])
 

@@ -15,7 +15,7 @@ from etairl.replication.paper_studies import named_jobs
 from etairl.replication.reporting import as_study, report_data
 from etairl.runs import RunDirectory
 from etairl.studies.digest import fingerprint
-from etairl.studies.study import Study
+from etairl.studies.study_folder import Study
 from etairl.types import InputError
 
 TABLES = ("results.csv", "results.json", "statistics.json")

@@ -16,7 +16,7 @@ from etairl.figures.page import study_page
 from etairl.replication.findings import decide, decide_similar, findings
 from etairl.replication.paper_studies import named_jobs
 from etairl.replication.reporting import report_data
-from etairl.studies.study import Study
+from etairl.studies.study_folder import Study
 from etairl.studies.summary import result_rows, statistics
 from etairl.types import InputError
 

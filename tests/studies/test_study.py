@@ -21,7 +21,7 @@ from etairl.demos import load_demos, save_demos
 from etairl.locks import held, locked
 from etairl.studies.grid import read_grid
 from etairl.studies.processes import environment, run_locally
-from etairl.studies.study import Progress, Study
+from etairl.studies.study_folder import RunProgress, Study
 from etairl.studies.worker import FAILED, ONE_THREAD, STOPPED, work
 from etairl.types import InputError
 
@@ -266,8 +266,8 @@ def test_a_worker_has_a_core_of_its_own(unbroken, tmp_path, monkeypatch):
     assert study.progress(study.jobs[0]).state in ("stopped", "waiting", "finished")
 
 
-def progress(state, transitions=0, seconds=None) -> Progress:
-    return Progress("run", state, transitions, 1000, seconds, None)
+def progress(state, transitions=0, seconds=None) -> RunProgress:
+    return RunProgress("run", state, transitions, 1000, seconds, None)
 
 
 def test_time_left_counts_what_is_made_from_now_on():

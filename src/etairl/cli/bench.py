@@ -13,7 +13,7 @@ What = Literal["all", "sampling", "solver", "run", "study", "tabular"]
 
 
 @dataclass(frozen=True)
-class Config:
+class BenchConfig:
     """Measure speed, as ratios within one run. Exit code 1 if a ratio is beyond its limit."""
 
     what: Annotated[tyro.conf.Positional[What], tyro.conf.arg(metavar="WHAT")] = "all"
@@ -30,7 +30,7 @@ class Config:
 
 def run(arguments: list[str]) -> int:
     """The command."""
-    config = parse(Config, arguments, "bench")
+    config = parse(BenchConfig, arguments, "bench")
     found: dict[str, Any] = {}
     good = True
     benches = {
@@ -50,8 +50,8 @@ def run(arguments: list[str]) -> int:
     return 0 if good else 1
 
 
-def _sampling(config: Config) -> tuple[dict[str, Any], bool]:
-    from etairl.bench.sampling import CASES, DRAWS, bench_draws, bench_mmd
+def _sampling(config: BenchConfig) -> tuple[dict[str, Any], bool]:
+    from etairl.bench.draw_speed import CASES, DRAWS, bench_draws, bench_mmd
 
     draws = list(track(bench_draws(), f"timing {DRAWS:,} index draws", total=CASES))
     with working("timing an MMD²"):
@@ -81,8 +81,8 @@ def _sampling(config: Config) -> tuple[dict[str, Any], bool]:
     return {"draws": draws, "mmd": products}, ok
 
 
-def _solver(config: Config) -> tuple[dict[str, Any], bool]:
-    from etairl.bench.solver import SIZES, bench_peer, bench_rollouts, bench_update
+def _solver(config: BenchConfig) -> tuple[dict[str, Any], bool]:
+    from etairl.bench.solver_speed import SIZES, bench_peer, bench_rollouts, bench_update
 
     names = list(SIZES)
     rollouts = [bench_rollouts(name) for name in track(names, "timing rollouts")]
@@ -129,8 +129,8 @@ def _solver(config: Config) -> tuple[dict[str, Any], bool]:
     return found, all(r.ok for r in (*rollouts, *peers))
 
 
-def _run(config: Config) -> tuple[dict[str, Any], bool]:
-    from etairl.bench.run import bench_run
+def _run(config: BenchConfig) -> tuple[dict[str, Any], bool]:
+    from etairl.bench.cycle_speed import bench_run
 
     cases = (("Hopper-v5", "paper/hopper"), ("Ant-v5", "paper/ant"))
     runs = [bench_run(*case) for case in track(cases, "timing cycles")]
@@ -152,8 +152,8 @@ def _run(config: Config) -> tuple[dict[str, Any], bool]:
     return {"runs": runs}, all(r.ok for r in runs)
 
 
-def _study(config: Config) -> tuple[dict[str, Any], bool]:
-    from etairl.bench.study import bench_study
+def _study(config: BenchConfig) -> tuple[dict[str, Any], bool]:
+    from etairl.bench.study_speed import bench_study
 
     with working("timing two runs one by one, then side by side; some minutes"):
         found = bench_study()
@@ -166,8 +166,8 @@ def _study(config: Config) -> tuple[dict[str, Any], bool]:
     return {"study": found}, found.ok
 
 
-def _tabular(config: Config) -> tuple[dict[str, Any], bool]:
-    from etairl.bench.tabular import GROWTH, MEBIBYTES, SECONDS, SIZES, bench_mu
+def _tabular(config: BenchConfig) -> tuple[dict[str, Any], bool]:
+    from etairl.bench.exact_speed import GROWTH, MEBIBYTES, SECONDS, SIZES, bench_mu
 
     found = list(track(bench_mu(), "timing exact measures", total=len(SIZES)))
     if not config.json:

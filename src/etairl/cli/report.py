@@ -24,7 +24,7 @@ from etairl.types import InputError
 
 
 @dataclass(frozen=True)
-class Config:
+class ReportConfig:
     """One self-contained HTML page, and PNG and SVG figures, of whatever is finished.
 
     Several studies and runs are put together: figure2 beside figure1, for instance.
@@ -45,7 +45,7 @@ class Config:
 
 def run(arguments: list[str]) -> int:
     """The command."""
-    config = parse(Config, arguments, "report")
+    config = parse(ReportConfig, arguments, "report")
     with working("reading the runs"):
         study = as_study(config.studies, config.output)
         data = report_data(study)

@@ -13,9 +13,9 @@ from etairl.locks import locked
 from etairl.replication.paper_studies import named_jobs
 from etairl.studies.cluster import run_on_ray
 from etairl.studies.grid import read_grid
-from etairl.studies.jobs import Job, Scale, check_count, check_ready
+from etairl.studies.jobs import Job, StudyScale, check_count, check_ready
 from etairl.studies.processes import Ended, cores, run_locally
-from etairl.studies.study import Progress, Study
+from etairl.studies.study_folder import RunProgress, Study
 from etairl.studies.tables import write_tables
 from etairl.types import InputError
 
@@ -23,7 +23,7 @@ _SECONDS_BETWEEN_LOOKS = 5.0
 
 
 @dataclass(frozen=True)
-class Config:
+class StudyConfig:
     """Make the runs of a study of the paper, or of a grid of your own. Run it again to go on.
 
     Studies: figure1 (geometric weightings), figure2 (Poisson), figure3 (discounts), fetch,
@@ -34,7 +34,7 @@ class Config:
     """a study of the paper, or a TOML file with a grid"""
     output: Annotated[Path | None, tyro.conf.arg(aliases=["-o"], metavar="FOLDER")] = None
     """the folder of the study; studies/NAME-SCALE if left out"""
-    scale: Scale | None = None
+    scale: StudyScale | None = None
     """smoke: minutes, learns nothing; quick: 10 episodes per cycle, as many cycles and updates as
     the paper; paper: the table's. quick if left out, for a file what it says"""
     seeds: int | None = None
@@ -69,7 +69,7 @@ def run(arguments: list[str]) -> int:
     """The command."""
     if arguments[:1] == ["status"]:
         return _status(parse(StatusConfig, arguments[1:], "study status"))
-    config = parse(Config, arguments, "study")
+    config = parse(StudyConfig, arguments, "study")
     name, scale, jobs = _jobs(config)
     _check(config)
     others = [Study(path) for path in config.reuse]
@@ -98,7 +98,7 @@ def run(arguments: list[str]) -> int:
     return 1 if failed else 0
 
 
-def _jobs(config: Config) -> tuple[str, Scale | None, list[Job]]:
+def _jobs(config: StudyConfig) -> tuple[str, StudyScale | None, list[Job]]:
     if config.seeds is not None and config.seeds < 1:
         raise InputError(f"at least one seed is needed, got {config.seeds}")
     if config.name.endswith(".toml"):
@@ -106,13 +106,13 @@ def _jobs(config: Config) -> tuple[str, Scale | None, list[Job]]:
             raise InputError("--envs is for studies of the paper; name them in the file")
         path = Path(config.name)
         return path.stem, config.scale, read_grid(path, config.scale, config.seeds)
-    scale: Scale = config.scale or "quick"
+    scale: StudyScale = config.scale or "quick"
     seeds = config.seeds or (2 if scale == "smoke" else 3)
     check_count(seeds * len(named_jobs(config.name, scale, range(1), config.envs)))
     return config.name, scale, named_jobs(config.name, scale, range(seeds), config.envs)
 
 
-def _check(config: Config) -> None:
+def _check(config: StudyConfig) -> None:
     if config.workers is not None and config.ray is not None:
         raise InputError("--workers is for this machine; Ray counts the cores of its cluster")
     if config.workers is not None and config.workers < 1:
@@ -121,7 +121,7 @@ def _check(config: Config) -> None:
         raise InputError(f"checkpoint_seconds must be >= 0, got {config.checkpoint_seconds}")
 
 
-def _make(config: Config, study: Study, jobs: Sequence[Job]) -> list[Job]:
+def _make(config: StudyConfig, study: Study, jobs: Sequence[Job]) -> list[Job]:
     """Make what is not finished; returns what failed."""
     todo = [job for job in jobs if not study.finished(job)]
     if config.ray is not None:
@@ -131,7 +131,7 @@ def _make(config: Config, study: Study, jobs: Sequence[Job]) -> list[Job]:
         ends = run_locally(study, todo, workers, config.checkpoint_seconds)
     failed: list[Job] = []
     looked = begun = time.monotonic()
-    known: dict[str, Progress] = {}
+    known: dict[str, RunProgress] = {}
     before = _made(_look(study, jobs, known))
     with Meter(study.name, len(jobs)) as meter, patient_interrupt() as stop:
         meter.say(f"{study.path}: {len(jobs) - len(todo)} of {len(jobs)} runs are finished")
@@ -157,7 +157,7 @@ def _tell(meter: Meter, study: Study, ended: Ended, failed: list[Job]) -> None:
     meter.say(f"failed {ended.job.name}: {study.failure(ended.job)}")
 
 
-def _look(study: Study, jobs: Sequence[Job], known: dict[str, Progress]) -> list[Progress]:
+def _look(study: Study, jobs: Sequence[Job], known: dict[str, RunProgress]) -> list[RunProgress]:
     """How far the runs are; what is known to be finished is not read again: runs need the cores."""
     for job in jobs:
         if job.name not in known or known[job.name].state != "finished":
@@ -165,14 +165,14 @@ def _look(study: Study, jobs: Sequence[Job], known: dict[str, Progress]) -> list
     return list(known.values())
 
 
-def _made(found: Sequence[Progress]) -> float:
+def _made(found: Sequence[RunProgress]) -> float:
     """How many runs' worth of transitions there are."""
     return sum(
         (1.0 if p.state == "finished" else min(p.transitions / p.total, 1.0) for p in found), 0.0
     )
 
 
-def _show(meter: Meter, found: Sequence[Progress], gained: float, spent: float) -> None:
+def _show(meter: Meter, found: Sequence[RunProgress], gained: float, spent: float) -> None:
     """The bar; the time left is by what was made since we began."""
     running = [p for p in found if p.state == "running"]
     finished = sum(p.state == "finished" for p in found)
@@ -221,7 +221,7 @@ def _status(config: StatusConfig) -> int:
     return 0
 
 
-def _left(found: Sequence[Progress], workers: int | None) -> float | None:
+def _left(found: Sequence[RunProgress], workers: int | None) -> float | None:
     """Seconds for what is neither finished nor failed, by what runs took so far."""
     # Finished runs tell best: the first cycle of a young one compiles.
     told = [p for p in found if p.state == "finished"] or found

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 
-from etairl.figures.navigation import LAKE, draw_map
+from etairl.figures.lake_map import LAKE, draw_map
 from etairl.tasks.navigation import World
 
 _COLUMNS = 3

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-Entry = Mapping[str, Any]
+SettingStats = Mapping[str, Any]
 FEW_SEEDS = 10
 """with fewer, an interval alone says too little: single runs are drawn too"""
 _SYMBOLS = {"geometric": "κ", "poisson": "λ"}
@@ -63,8 +63,8 @@ def same_players(arm: str) -> bool:
 class Results:
     """Statistics per setting and rows per run, as `etairl report` has them."""
 
-    settings: Sequence[Entry]
-    rows: Sequence[Entry]
+    settings: Sequence[SettingStats]
+    rows: Sequence[SettingStats]
 
     def envs(self, arm: str | None = None) -> list[str]:
         """Environments in the order they were asked for."""
@@ -75,17 +75,17 @@ class Results:
         found = dict.fromkeys(e["arm"] for e in self.settings)
         return sorted(found, key=lambda arm: arm != _DEFAULT)
 
-    def of(self, env: str, arm: str, metric: str | None = None) -> list[Entry]:
+    def of(self, env: str, arm: str, metric: str | None = None) -> list[SettingStats]:
         """Settings of one environment and arm, sorted by their weighting."""
         mine = {e["eta"]: e for e in self.settings if (e["env"], e["arm"]) == (env, arm)}
         found = [mine[eta] for eta in in_order(mine)]
         return [e for e in found if metric is None or e.get(metric)]
 
-    def runs(self, entry: Entry, metric: str) -> list[float]:
+    def runs(self, entry: SettingStats, metric: str) -> list[float]:
         """One value per run of a setting."""
         return [r[metric] for r in self._rows(entry) if r.get(metric) is not None]
 
-    def gamma(self, entry: Entry) -> float:
+    def gamma(self, entry: SettingStats) -> float:
         """The discount of the solver."""
         return float(next(r["gamma_rl"] for r in self._rows(entry)))
 
@@ -95,16 +95,16 @@ class Results:
         known = [x for x in found if x is not None]
         return sum(known) / len(known) if known else None
 
-    def gail(self, env: str) -> list[tuple[float, Entry]]:
+    def gail(self, env: str) -> list[tuple[float, SettingStats]]:
         """GAIL's settings by their discount: pairs of discount and setting."""
-        found: dict[float, Entry] = {}
+        found: dict[float, SettingStats] = {}
         for arm in filter(same_players, self.arms()):
             for entry in self.of(env, arm, "mmd2_mu"):
                 if weighting(entry["eta"]).is_gail:
                     found.setdefault(self.gamma(entry), entry)
         return sorted(found.items(), key=lambda pair: pair[0])
 
-    def megan(self, env: str) -> list[Entry]:
+    def megan(self, env: str) -> list[SettingStats]:
         """All other weightings of the same players, the smallest MMD² of μ first."""
         found = [
             entry
@@ -119,6 +119,6 @@ class Results:
         found = {e["mmd2_mu"].get("mean_by") for e in self.settings if e.get("mmd2_mu")}
         return "t-intervals" if found == {"Student's t"} else "bootstrap intervals"
 
-    def _rows(self, entry: Entry) -> list[Entry]:
+    def _rows(self, entry: SettingStats) -> list[SettingStats]:
         cell = ("env", "arm", "eta")
         return [r for r in self.rows if all(r[key] == entry[key] for key in cell)]

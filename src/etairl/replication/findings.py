@@ -22,7 +22,7 @@ from etairl.replication.rules import (
     rivals_in_words,
 )
 from etairl.studies.jobs import Job
-from etairl.studies.summary import Row, cells, floor_of, values_of
+from etairl.studies.summary import ResultRow, cells, floor_of, values_of
 
 CYCLES = {"Ant-v5": 10, "HalfCheetah-v5": 25, "Hopper-v5": 40}
 """frames of the expert's movement cycle, as the paper gives them"""
@@ -30,7 +30,7 @@ _ARMS = ("default", "bare")
 _DISTANCES = ("mmd2_rho", "mmd2_mu")
 
 
-def findings(rows: Sequence[Row], jobs: Sequence[Job]) -> list[Finding]:
+def findings(rows: Sequence[ResultRow], jobs: Sequence[Job]) -> list[Finding]:
     """Every claim that the finished runs can speak to, on the tasks that the paper claims it of."""
     found: list[Finding] = []
     by_cell = _Cells(rows, jobs)
@@ -59,34 +59,37 @@ def findings(rows: Sequence[Row], jobs: Sequence[Job]) -> list[Finding]:
 class _Cells:
     """Results by environment, arm and weighting, in one spelling of the weighting."""
 
-    def __init__(self, rows: Sequence[Row], jobs: Sequence[Job]):
+    def __init__(self, rows: Sequence[ResultRow], jobs: Sequence[Job]):
         spelled = {job.cell: str(job.config.future.eta) for job in jobs}
         self._found = {(c[0], c[1], spelled[c]): seeds for c, seeds in cells(rows).items()}
 
     def arms(self) -> list[tuple[str, str]]:
         return list(dict.fromkeys(cell[:2] for cell in self._found))
 
-    def get(self, env: str, arm: str, eta: str) -> dict[int, Row]:
+    def get(self, env: str, arm: str, eta: str) -> dict[int, ResultRow]:
         return self._found.get((env, arm, eta), {})
 
-    def weightings(self, env: str, arm: str) -> dict[str, dict[int, Row]]:
+    def weightings(self, env: str, arm: str) -> dict[str, dict[int, ResultRow]]:
         return {cell[2]: x for cell, x in self._found.items() if cell[:2] == (env, arm)}
 
-    def poisson(self, env: str, arm: str) -> dict[float, dict[int, Row]]:
+    def poisson(self, env: str, arm: str) -> dict[float, dict[int, ResultRow]]:
         found = self.weightings(env, arm).items()
         rates = {eta.removeprefix("poisson:"): x for eta, x in found if eta.startswith("poisson:")}
         return {float(rate): seeds for rate, seeds in rates.items()}
 
 
 def _pair(
-    ours: Mapping[int, Row], others: Mapping[int, Row], metric: str, wanted: float = SIMILAR
+    ours: Mapping[int, ResultRow],
+    others: Mapping[int, ResultRow],
+    metric: str,
+    wanted: float = SIMILAR,
 ) -> Paired | None:
     level = floor_of(others, metric)
     return compare(values_of(ours, metric), values_of(others, metric), wanted, floor=level)
 
 
 def _uniform_against_gail(
-    env: str, arm: str, uniform: dict[int, Row], gail: dict[int, Row]
+    env: str, arm: str, uniform: dict[int, ResultRow], gail: dict[int, ResultRow]
 ) -> list[Finding]:
     found = []
     for metric in _DISTANCES:
@@ -115,7 +118,7 @@ def _uniform_against_gail(
 
 
 def _cycle_length(
-    env: str, arm: str, poisson: dict[float, dict[int, Row]], uniform: dict[int, Row]
+    env: str, arm: str, poisson: dict[float, dict[int, ResultRow]], uniform: dict[int, ResultRow]
 ) -> list[Finding]:
     found, wanted = [], CYCLES[env]
     for metric in _DISTANCES:
@@ -129,7 +132,9 @@ def _cycle_length(
     return found
 
 
-def _best_rate(env: str, arm: str, poisson: dict[float, dict[int, Row]], metric: str) -> Finding:
+def _best_rate(
+    env: str, arm: str, poisson: dict[float, dict[int, ResultRow]], metric: str
+) -> Finding:
     """Is the rate of the expert's cycle better than each of the five others of the paper?"""
     wanted, symbol = CYCLES[env], SYMBOLS[metric]
     claim = f"λ = {wanted}, the expert's movement cycle, is the best in {symbol}"
@@ -172,9 +177,9 @@ def _discounts(env: str, found: _Cells) -> list[Finding]:
 def _discounts_by(
     metric: str,
     env: str,
-    gail: dict[str, dict[int, Row]],
+    gail: dict[str, dict[int, ResultRow]],
     best: str,
-    megan: dict[str, dict[int, Row]],
+    megan: dict[str, dict[int, ResultRow]],
 ) -> Finding | None:
     others = {name: values_of(seeds, metric) for name, seeds in gail.items()}
     floor = floor_of(megan[best], metric)

@@ -13,13 +13,13 @@ from etairl.replication.rules import (
     SIMILAR,
     SYMBOLS,
     Finding,
-    Verdict,
+    StudyVerdict,
     best_of,
     number,
     rivals_in_words,
     seeds_in_words,
 )
-from etairl.studies.summary import Row, values_of
+from etairl.studies.summary import ResultRow, values_of
 
 MANY_TASKS = ("FetchReach-v4", "etairl/Navigation-v0")
 _HALF = 0.5
@@ -28,7 +28,10 @@ _WITH = "MEGAN with Idle"
 
 
 def on_many_tasks(
-    env: str, gail: Mapping[int, Row], megan: Mapping[int, Row], idle: Mapping[int, Row]
+    env: str,
+    gail: Mapping[int, ResultRow],
+    megan: Mapping[int, ResultRow],
+    idle: Mapping[int, ResultRow],
 ) -> list[Finding]:
     """Claims about GAIL, MEGAN (kappa = 0.7) and MEGAN with Idle, as far as rows speak to them."""
     plain = {"GAIL": gail, "MEGAN without Idle": megan}
@@ -51,12 +54,12 @@ def on_many_tasks(
     return found
 
 
-def _known(seeds: Mapping[int, Row], metric: str) -> Interval | None:
+def _known(seeds: Mapping[int, ResultRow], metric: str) -> Interval | None:
     values = np.array(list(values_of(seeds, metric).values()), float)
     return mean_interval([values]) if len(values) else None
 
 
-def _words(name: str, seeds: Mapping[int, Row], metric: str) -> str:
+def _words(name: str, seeds: Mapping[int, ResultRow], metric: str) -> str:
     found = _known(seeds, metric)
     if found is None:
         return f"{name}: unknown"
@@ -66,10 +69,10 @@ def _words(name: str, seeds: Mapping[int, Row], metric: str) -> str:
     return f"{text}, {seeds_in_words(len(values_of(seeds, metric)))}"
 
 
-def _struggle(env: str, plain: Mapping[str, Mapping[int, Row]]) -> Finding:
+def _struggle(env: str, plain: Mapping[str, Mapping[int, ResultRow]]) -> Finding:
     """Both solve less than half of the tasks, with their whole intervals."""
     intervals = [_known(seeds, "success") for seeds in plain.values()]
-    verdict: Verdict = "undecided"
+    verdict: StudyVerdict = "undecided"
     known = [i for i in intervals if i is not None and i.low is not None and i.high is not None]
     if any(i.low is not None and i.low > _HALF for i in known):
         verdict = "not replicated"
@@ -87,8 +90,8 @@ def _better(
     env: str,
     claim: str,
     metric: str,
-    idle: Mapping[int, Row],
-    plain: Mapping[str, Mapping[int, Row]],
+    idle: Mapping[int, ResultRow],
+    plain: Mapping[str, Mapping[int, ResultRow]],
 ) -> Finding:
     others = {name: values_of(seeds, metric) for name, seeds in plain.items()}
     verdict, rivals = best_of(values_of(idle, metric), others)
@@ -98,7 +101,7 @@ def _better(
 
 
 def _expert_like(
-    env: str, idle: Mapping[int, Row], plain: Mapping[str, Mapping[int, Row]]
+    env: str, idle: Mapping[int, ResultRow], plain: Mapping[str, Mapping[int, ResultRow]]
 ) -> Finding:
     """The expert's level with Idle (FetchReach: better than it), and on the lakes only with it."""
     claim = "with Idle, MEGAN does better than the demonstrations on their tasks"
@@ -108,7 +111,7 @@ def _expert_like(
     if alone:
         claim, level = "only with Idle does MEGAN reach the level of the expert", SIMILAR
     below, above = _side(mine, level), [_side(other, level) for other in others]
-    verdict: Verdict = "undecided"
+    verdict: StudyVerdict = "undecided"
     if below == "above" or (alone and "below" in above):
         verdict = "not replicated"
     elif below == "below" and (not alone or all(side == "above" for side in above)):

@@ -15,7 +15,7 @@ from etairl.studies.jobs import Job
 from etairl.studies.summary import (
     FEWEST_CYCLES,
     METRICS,
-    Row,
+    ResultRow,
     baseline,
     cells,
     floor_of,
@@ -24,7 +24,7 @@ from etairl.studies.summary import (
 )
 
 
-def trends(rows: Sequence[Row], jobs: Sequence[Job]) -> list[dict[str, Any]]:
+def trends(rows: Sequence[ResultRow], jobs: Sequence[Job]) -> list[dict[str, Any]]:
     """Per environment, arm and metric: the line from κ = 0 to the farthest κ there is.
 
     Only weightings by κ are on one line, and only runs that differ in nothing else.

@@ -7,7 +7,7 @@ from typing import Any
 from etairl.replication.paper_studies import STUDIES, named_jobs
 from etairl.replication.rules import SYMBOLS, number, percent
 from etairl.studies.jobs import SCALES, Job
-from etairl.studies.study import Study
+from etairl.studies.study_folder import Study
 from etairl.types import InputError
 
 _COLUMNS = {"mmd2_rho": "MMD² of ρ", "mmd2_mu": "MMD² of μ", "cost": "cost"}
@@ -64,7 +64,7 @@ def _command(study: Study, name: str) -> str:
 
 
 def _part(study: Study, name: str) -> tuple[str | None, Sequence[Job]]:
-    """Scale and runs of one of the studies: of the environments and seeds that it is whole in.
+    """StudyScale and runs of one of the studies: of the environments and seeds that it is whole in.
 
     Other studies may share some of its runs. All runs, where it is whole in none.
     """

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from etairl.studies.jobs import Job, Scale, check_distinct, rescaled
+from etairl.studies.jobs import Job, StudyScale, check_distinct, rescaled
 from etairl.training.flat import with_settings
 from etairl.training.presets import preset
 from etairl.training.settings import TrainConfig
@@ -132,7 +132,7 @@ STUDIES = {
 
 
 def named_jobs(
-    name: str, scale: Scale, seeds: Sequence[int], envs: Sequence[str] | None = None
+    name: str, scale: StudyScale, seeds: Sequence[int], envs: Sequence[str] | None = None
 ) -> list[Job]:
     """The runs of a study of the paper; the first seed of everything comes first.
 

@@ -11,7 +11,7 @@ from etairl.replication.rules import foretold
 from etairl.runs import RunDirectory
 from etairl.studies.digest import Digest, digest_of
 from etairl.studies.jobs import Job
-from etairl.studies.study import Study, check_seeds
+from etairl.studies.study_folder import Study, check_seeds
 from etairl.studies.summary import FEWEST_CYCLES, copy_levels, tv_from_gail
 from etairl.studies.tables import check_any, write_tables
 from etairl.training.flat import flatten

@@ -17,7 +17,7 @@ import numpy as np
 from etairl.evaluation.significance import holm, power_of
 from etairl.evaluation.statistics import AT_FLOOR, Change, Interval, Paired, compare
 
-Verdict = Literal["replicated", "not replicated", "undecided"]
+StudyVerdict = Literal["replicated", "not replicated", "undecided"]
 SYMBOLS = {
     "mmd2_rho": "MMD² of ρ",
     "mmd2_mu": "MMD² of μ",
@@ -37,11 +37,11 @@ class Finding:
     claim: str
     env: str
     arm: str
-    verdict: Verdict
+    verdict: StudyVerdict
     sentence: str
 
 
-def decide(change: Interval | Change, wanted: float) -> Verdict:
+def decide(change: Interval | Change, wanted: float) -> StudyVerdict:
     """A fall by at least the share `wanted`; with 0, any fall."""
     if change.value is None or change.low is None or change.high is None:
         return "undecided"
@@ -50,7 +50,7 @@ def decide(change: Interval | Change, wanted: float) -> Verdict:
     return "not replicated" if change.low > -wanted else "undecided"
 
 
-def decide_similar(change: Interval | Change, better_counts: bool) -> Verdict:
+def decide_similar(change: Interval | Change, better_counts: bool) -> StudyVerdict:
     """Within 25 % of each other, or (where that counts) better."""
     if change.low is None or change.high is None:
         return "undecided"
@@ -76,7 +76,7 @@ def best_of(
     ours: Mapping[int, float],
     others: Mapping[str, Mapping[int, float]],
     floor: float = _NO_FLOOR,
-) -> tuple[Verdict, list[Rival]]:
+) -> tuple[StudyVerdict, list[Rival]]:
     """Is a setting better than each of the others, by the seeds that all of them have?
 
     Below the expert's own level, `floor`, nobody is the worse.

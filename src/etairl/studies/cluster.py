@@ -8,7 +8,7 @@ from typing import Any
 
 from etairl.studies.jobs import Job
 from etairl.studies.processes import Ended, environment
-from etairl.studies.study import Study
+from etairl.studies.study_folder import Study
 from etairl.studies.worker import FAILED, work
 from etairl.types import InputError
 

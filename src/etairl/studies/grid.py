@@ -24,7 +24,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from etairl.studies.jobs import Job, Scale, check_count, check_distinct, rescaled
+from etairl.studies.jobs import Job, StudyScale, check_count, check_distinct, rescaled
 from etairl.training.flat import check_name, check_value, with_settings
 from etairl.training.presets import preset
 from etairl.training.settings import TrainConfig
@@ -141,7 +141,7 @@ def _places(text: str) -> dict[Place, int]:
     return found
 
 
-def read_grid(path: Path, scale: Scale | None = None, seeds: int | None = None) -> list[Job]:
+def read_grid(path: Path, scale: StudyScale | None = None, seeds: int | None = None) -> list[Job]:
     """The runs that a TOML file asks for.
 
     Args:

@@ -16,8 +16,8 @@ from etairl.training.preparation import fitting_demos
 from etairl.training.settings import TrainConfig
 from etairl.types import InputError, Task
 
-Scale = Literal["smoke", "quick", "paper"]
-SCALES = get_args(Scale)
+StudyScale = Literal["smoke", "quick", "paper"]
+SCALES = get_args(StudyScale)
 _LONGEST_NAME = 100
 _SINCE_DIGESTS: tuple[str, ...] = ()
 """settings added after digests were first kept, as in `_NEWER` of settings.py: with its default,
@@ -63,7 +63,7 @@ def shortened(plain: str, words: str, tail: str = "") -> str:
     return f"{short}-{sha256(words.encode()).hexdigest()[:10]}{tail}"
 
 
-def rescaled(config: TrainConfig, scale: Scale) -> TrainConfig:
+def rescaled(config: TrainConfig, scale: StudyScale) -> TrainConfig:
     """The same run with fewer episodes per cycle, and as many cycles and updates.
 
     `paper` changes nothing. `quick` plays 10 episodes per cycle instead of 90, never more than

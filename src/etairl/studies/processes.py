@@ -8,7 +8,7 @@ from collections.abc import Generator, Sequence
 from typing import NamedTuple
 
 from etairl.studies.jobs import Job
-from etairl.studies.study import Study
+from etairl.studies.study_folder import Study
 from etairl.studies.worker import (
     ALONE,
     FAILED,

@@ -21,12 +21,12 @@ from etairl.measures import FutureSampler
 from etairl.rollouts import UniformPolicy
 from etairl.runs import write_json
 from etairl.studies.jobs import Job
-from etairl.studies.study import Study
+from etairl.studies.study_folder import Study
 from etairl.tasks import make_task
 from etairl.training.result import play
 from etairl.training.settings import TrainConfig
 
-Row = dict[str, Any]
+ResultRow = dict[str, Any]
 METRICS = ("mmd2_rho", "mmd2_mu", "cost", "mmd2_rho_raw", "mmd2_mu_raw")
 """smaller is better; cost is normalised: 0 the expert, 1 a random policy"""
 FEWEST_CYCLES = 20
@@ -36,7 +36,7 @@ _COST_FLOOR = 0.05
 """a cost so near to the expert's 0 is the expert's"""
 
 
-def result_rows(study: Study) -> list[Row]:
+def result_rows(study: Study) -> list[ResultRow]:
     """Finished runs in the order they were asked for. The same runs make the same rows."""
     levels = _Levels(study.path)
     rows = []
@@ -47,7 +47,7 @@ def result_rows(study: Study) -> list[Row]:
     return rows
 
 
-def _row(job: Job, result: Mapping[str, Any], random: float) -> Row:
+def _row(job: Job, result: Mapping[str, Any], random: float) -> ResultRow:
     config, last = job.config, result["remaining"]
     expert, cost = result["expert_return"], None
     if expert is not None and expert != random:
@@ -113,15 +113,15 @@ class _Levels:
         return self._found[key]
 
 
-def cells(rows: Iterable[Row]) -> dict[tuple[str, str, str], dict[int, Row]]:
+def cells(rows: Iterable[ResultRow]) -> dict[tuple[str, str, str], dict[int, ResultRow]]:
     """Rows by environment, arm and weighting, and in each by seed."""
-    found: dict[tuple[str, str, str], dict[int, Row]] = {}
+    found: dict[tuple[str, str, str], dict[int, ResultRow]] = {}
     for row in rows:
         found.setdefault((row["env"], row["arm"], row["eta"]), {})[row["seed"]] = row
     return found
 
 
-def statistics(rows: Sequence[Row], jobs: Sequence[Job]) -> list[dict[str, Any]]:
+def statistics(rows: Sequence[ResultRow], jobs: Sequence[Job]) -> list[dict[str, Any]]:
     """Per setting and metric: mean, interquartile mean, intervals, and beside kappa = 0.
 
     Arms other than the default stand beside that, too, where it has the same weighting.
@@ -166,7 +166,7 @@ def tv_from_gail(config: TrainConfig, horizon: int) -> float:
     return float(0.5 * np.abs(config.future.law(horizon) - gail.law(horizon)).sum())
 
 
-def floor_of(seeds: Mapping[int, Row], metric: str) -> float:
+def floor_of(seeds: Mapping[int, ResultRow], metric: str) -> float:
     """The level that the expert has beside itself; below it a share of a value says nothing."""
     if metric in ("cost", "normalised_cost"):
         return _COST_FLOOR
@@ -175,7 +175,7 @@ def floor_of(seeds: Mapping[int, Row], metric: str) -> float:
     return max(0.0, float(np.mean(known))) if known else 0.0
 
 
-def values_of(seeds: Mapping[int, Row], metric: str) -> dict[int, float]:
+def values_of(seeds: Mapping[int, ResultRow], metric: str) -> dict[int, float]:
     """A metric by seed, where it is known."""
     return {seed: row[metric] for seed, row in sorted(seeds.items()) if row[metric] is not None}
 
@@ -224,7 +224,9 @@ def _default(
     return next(same, None)
 
 
-def across_tasks(rows: Sequence[Row], jobs: Sequence[Job], metric: str) -> list[dict[str, Any]]:
+def across_tasks(
+    rows: Sequence[ResultRow], jobs: Sequence[Job], metric: str
+) -> list[dict[str, Any]]:
     """Each arm and weighting over its environments, as strata, in shares of kappa = 0.
 
     Distances of different tasks have different scales, so each is divided by the mean of that

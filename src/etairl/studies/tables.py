@@ -8,12 +8,12 @@ from typing import Any
 
 from etairl.replication.frame_trends import trends
 from etairl.runs import write_atomic, write_json
-from etairl.studies.study import Study
-from etairl.studies.summary import METRICS, Row, across_tasks, result_rows, statistics
+from etairl.studies.study_folder import Study
+from etairl.studies.summary import METRICS, ResultRow, across_tasks, result_rows, statistics
 from etairl.types import InputError
 
 
-def write_tables(study: Study) -> tuple[list[Row], list[dict[str, Any]]]:
+def write_tables(study: Study) -> tuple[list[ResultRow], list[dict[str, Any]]]:
     """Write results.csv, results.json and statistics.json into the study; returns their rows.
 
     Without a finished run nothing is written: what is there may be all that is left of others.
@@ -32,7 +32,7 @@ def write_tables(study: Study) -> tuple[list[Row], list[dict[str, Any]]]:
     return rows, found
 
 
-def as_csv(rows: Sequence[Row]) -> str:
+def as_csv(rows: Sequence[ResultRow]) -> str:
     """A table with a header; empty where a value is unknown."""
     if not rows:
         return ""

@@ -38,7 +38,7 @@ def work(
     What goes wrong is written down in the study and stops no other run.
     """
     # Late: a process that only asks for ONE_THREAD needs no JAX.
-    from etairl.studies.study import Study
+    from etairl.studies.study_folder import Study
     from etairl.training.session import open_run
 
     study = Study(folder, trust=True)  # whoever started the study has said so

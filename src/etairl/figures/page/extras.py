@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from etairl.figures.results import Entry, Results, in_order, weighting
+from etairl.figures.results import Results, SettingStats, in_order, weighting
 
 Data = Mapping[str, Any]
 _CELL = ("env", "arm", "eta")
@@ -29,7 +29,7 @@ def with_extras(data: Data) -> dict[str, Any]:
     }
 
 
-def _effort(data: Data, entry: Entry) -> dict[str, Any]:
+def _effort(data: Data, entry: SettingStats) -> dict[str, Any]:
     """Cycles and updates of a setting, each from the least to the most over its runs.
 
     A learner whose episodes end early plays more cycles for as many transitions, and has more
@@ -48,7 +48,7 @@ def _effort(data: Data, entry: Entry) -> dict[str, Any]:
     return found
 
 
-def _setting(data: Data, entry: Entry, name: str) -> int | None:
+def _setting(data: Data, entry: SettingStats, name: str) -> int | None:
     differences = data.get("differences", {})
     if name in differences.get("names", ()):
         at = differences["names"].index(name)

@@ -14,26 +14,26 @@ from scipy.optimize import linprog
 
 from etairl.tabular.mdp import MDP, Pairs, Policy, States
 
-Law = Callable[[int], float]
-Weights = Float[np.ndarray, " horizon"]
+IndexLaw = Callable[[int], float]
+TimeWeights = Float[np.ndarray, " horizon"]
 
 
-def geometric(kappa: float) -> Law:
+def geometric(kappa: float) -> IndexLaw:
     r"""$\eta(k) = (1-\kappa)\kappa^k$."""
     return lambda k: (1.0 - kappa) * kappa**k
 
 
-def poisson(lam: float) -> Law:
+def poisson(lam: float) -> IndexLaw:
     r"""$\eta(k) = e^{-\lambda}\lambda^k/k!$."""
     return lambda k: math.exp(-lam + k * math.log(lam) - math.lgamma(k + 1))
 
 
-def dirac(steps: int) -> Law:
+def dirac(steps: int) -> IndexLaw:
     r"""$\eta = \delta_k$."""
     return lambda k: float(k == steps)
 
 
-def time_weights(law: Law, gamma: float, horizon: int) -> Weights:
+def time_weights(law: IndexLaw, gamma: float, horizon: int) -> TimeWeights:
     r"""$w_n = \sum_{t+k=n}\gamma^t\,\eta(k)$, term by term."""
     eta = [law(k) for k in range(horizon)]
     powers = [gamma**t for t in range(horizon)]
@@ -42,7 +42,7 @@ def time_weights(law: Law, gamma: float, horizon: int) -> Weights:
     )
 
 
-def visited(mdp: MDP, policy: Policy, weights: Weights) -> States:
+def visited(mdp: MDP, policy: Policy, weights: TimeWeights) -> States:
     r"""$\sum_n\text{weights}_n\,p_0P_\pi^n$, by explicit powers."""
     total, power = np.zeros(mdp.states), np.eye(mdp.states)
     for weight in weights:
@@ -51,13 +51,16 @@ def visited(mdp: MDP, policy: Policy, weights: Weights) -> States:
     return total
 
 
-def cost_of(mdp: MDP, policy: Policy, weights: Weights) -> float:
+def cost_of(mdp: MDP, policy: Policy, weights: TimeWeights) -> float:
     r"""$\sum_n\text{weights}_n\,\mathbb{E}\,c(s_n, a_n)$."""
     return float(visited(mdp, policy, weights) @ (policy * mdp.c).sum(axis=1))
 
 
 def least_excess_in_time(
-    mdp: MDP, weights: Weights, expert: Pairs, features: Float[np.ndarray, "state action feature"]
+    mdp: MDP,
+    weights: TimeWeights,
+    expert: Pairs,
+    features: Float[np.ndarray, "state action feature"],
 ) -> float:
     r"""$\min\max_i\langle\mu-\mu_E,f_i\rangle$ over $\mathcal{M}_{\text{time}}$: a linear program.
 

@@ -9,7 +9,7 @@ from scipy.optimize import linprog, minimize_scalar
 from etairl.eta import Dirac, Eta, Geometric, Poisson
 from etairl.penalties import Simplex
 from etairl.replication.claims import brute
-from etairl.replication.claims.verdict import ROUNDING, Claim, judge, worlds
+from etairl.replication.claims.claim import ROUNDING, Claim, judge, worlds
 from etairl.tabular.columns import generate
 from etairl.tabular.game import Features, Game, LinearCosts, Within
 from etairl.tabular.generators import (
@@ -31,7 +31,7 @@ from etairl.tabular.measures import (
 from etairl.tabular.operators import action_values, evaluate
 
 HALF = Geometric(0.5)
-LAWS: tuple[tuple[Eta, brute.Law], ...] = (
+LAWS: tuple[tuple[Eta, brute.IndexLaw], ...] = (
     (Geometric(0.6), brute.geometric(0.6)),
     (Poisson(3.0), brute.poisson(3.0)),
     (Dirac(4), brute.dirac(4)),

@@ -5,7 +5,7 @@ import numpy as np
 from etairl.eta import Dirac, Geometric, Poisson, ZeroModifiedGeometric
 from etairl.regularisers import Entropy
 from etairl.replication.claims import brute
-from etairl.replication.claims.verdict import ROUNDING, Claim, judge, worlds
+from etairl.replication.claims.claim import ROUNDING, Claim, judge, worlds
 from etairl.tabular.criterion import criterion, critics, gradient
 from etairl.tabular.generators import go_stay, go_stay_policy, random_policy
 from etairl.tabular.mdp import MDP, Policy
@@ -108,14 +108,14 @@ def policy_gradient(trials: int = 20) -> Claim:
     )
 
 
-def _slope(mdp: MDP, policy: Policy, law: brute.Law, direction: Policy) -> float:
+def _slope(mdp: MDP, policy: Policy, law: brute.IndexLaw, direction: Policy) -> float:
     """Of the criterion along a direction, by differences of its definition."""
     step, weights = 1e-4 * policy.min(), brute.time_weights(law, mdp.gamma, _STEPS)
     ahead, behind = (brute.cost_of(mdp, policy + s * direction, weights) for s in (step, -step))
     return float((ahead - behind) / (2.0 * step))
 
 
-def _two_terms(mdp: MDP, policy: Policy, law: brute.Law, direction: Policy) -> float:
+def _two_terms(mdp: MDP, policy: Policy, law: brute.IndexLaw, direction: Policy) -> float:
     r"""As printed: $\int v\,\nabla P^\eta + \int P^\eta\rho\;\mathbb{E}_\pi[Q\,\nabla\log\pi]$."""
     v, paid = np.zeros(mdp.states), (policy * mdp.c).sum(axis=1)
     for _ in range(_STEPS):

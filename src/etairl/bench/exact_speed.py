@@ -14,11 +14,11 @@ from etairl.tabular.generators import grid_with_lakes, random_policy, random_spa
 from etairl.tabular.mdp import MDP
 from etairl.tabular.measures import mu
 
-World = Literal["random", "grid"]
+KernelKind = Literal["random", "grid"]
 SECONDS, MEBIBYTES = 1.0, 500.0  # limits of the first row: 10^3 states and 10 actions
 GROWTH = 4.0  # limit of the time per non-zero, in units of the first row of the same world
-# World, states, and successors per pair of a random one; a grid has 4 actions and 4 successors.
-SIZES: tuple[tuple[World, int, int], ...] = (
+# Kind, states, and successors per pair of a random one; a grid has 4 actions and 4 successors.
+SIZES: tuple[tuple[KernelKind, int, int], ...] = (
     ("random", 1_000, 10),
     ("random", 1_000, 50),
     ("random", 1_000, 250),
@@ -33,7 +33,7 @@ SIZES: tuple[tuple[World, int, int], ...] = (
 class Exact:
     """Time and memory of one exact measure, for geometric:0.9 and gamma 0.99."""
 
-    world: World
+    world: KernelKind
     states: int
     actions: int
     nonzeros: int
@@ -81,7 +81,7 @@ def bench_mu(rounds: int = 3) -> Iterator[Exact]:
         )
 
 
-def _make(rng: np.random.Generator, world: World, states: int, successors: int) -> MDP:
+def _make(rng: np.random.Generator, world: KernelKind, states: int, successors: int) -> MDP:
     if world == "random":
         return random_sparse_mdp(rng, states, 10, successors, gamma=0.99)
     side = math.isqrt(states)

@@ -36,7 +36,7 @@ CASES = len(_LENGTHS) * len(_METHODS) * len(_LIMITS)
 
 
 @dataclass(frozen=True)
-class Draw:
+class DrawSpeed:
     """Time of 10^6 index draws."""
 
     eta: str
@@ -66,7 +66,7 @@ class Products:
     ok: bool
 
 
-def bench_draws(rounds: int = 7) -> Iterator[Draw]:
+def bench_draws(rounds: int = 7) -> Iterator[DrawSpeed]:
     """Time every weighting, sampler and kind of episodes."""
     rng = np.random.default_rng(0)
     for episodes, lengths in _LENGTHS.items():
@@ -80,7 +80,7 @@ def bench_draws(rounds: int = 7) -> Iterator[Draw]:
                     lambda o=offsets: _plain(rng, o),
                     lambda o=offsets: rng.integers(o[-1], size=DRAWS),
                 )
-                yield Draw(
+                yield DrawSpeed(
                     eta=spec,
                     sampler=method,
                     episodes=episodes,

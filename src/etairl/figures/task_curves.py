@@ -8,7 +8,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-Curve = Float[np.ndarray, "_ 2"]
+TaskCurve = Float[np.ndarray, "_ 2"]
 """transitions, and the normalised cost there"""
 _INKS = ("#b8322a", "#1b6ca8", "#2a8c5a", "#8a5fb0", "#c98a1b")
 _SETTINGS = ("#1b6ca8", "#e0a030")
@@ -16,7 +16,7 @@ _GREY = "0.45"
 _COLUMNS = 2
 
 
-def curves_figure(panels: Mapping[str, Mapping[str, Sequence[Curve]]]) -> Figure:
+def curves_figure(panels: Mapping[str, Mapping[str, Sequence[TaskCurve]]]) -> Figure:
     """Normalised cost over transitions: the mean over seeds, and a band from best to worst.
 
     Args:
@@ -93,7 +93,7 @@ def _names(panels: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(name for found in panels.values() for name in found))
 
 
-def _together(curves: Sequence[Curve]) -> tuple[np.ndarray, np.ndarray]:
+def _together(curves: Sequence[TaskCurve]) -> tuple[np.ndarray, np.ndarray]:
     """All seeds at the transitions of the first, as far as all of them came."""
     end = min(curve[-1, 0] for curve in curves)
     at = curves[0][:, 0]

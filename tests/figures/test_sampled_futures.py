@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.patches import Circle
 
-from etairl.figures.futures import Walk, futures_figure
+from etairl.figures.sampled_futures import Walk, futures_figure
 from etairl.figures.save import save_figure
 from etairl.tasks.navigation import World
 from etairl.types import InputError

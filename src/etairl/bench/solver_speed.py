@@ -41,7 +41,7 @@ class Rollouts:
 
 
 @dataclass(frozen=True)
-class Update:
+class UpdateSpeed:
     """Time of one gradient update, with its share of the draw from the replay."""
 
     environment: str
@@ -114,7 +114,7 @@ def _bare(rng: np.random.Generator, environment: str, envs: int, steps: int) -> 
 
 def bench_update(
     environment: str, hidden: tuple[int, ...], batch: int = 256, updates: int = 200
-) -> Update:
+) -> UpdateSpeed:
     """Time a round of updates of soft actor-critic, from the replay to the new weights."""
     obs_dim, act_dim = SIZES[environment]
     solver = SAC(
@@ -137,7 +137,7 @@ def bench_update(
         state, _ = solver.updates(state, batches, jax.random.key(number))
         jax.block_until_ready(state)
         taken.append(time.perf_counter() - start)
-    return Update(environment, hidden, batch, 1e3 * min(taken[1:]) / updates)
+    return UpdateSpeed(environment, hidden, batch, 1e3 * min(taken[1:]) / updates)
 
 
 def _full_replay(rng: np.random.Generator, obs_dim: int, act_dim: int) -> Replay:

@@ -8,7 +8,7 @@ from pathlib import Path
 from etairl.replication.paper_studies import regularised
 from etairl.studies.jobs import Job, rescaled
 from etairl.studies.processes import cores, run_locally
-from etairl.studies.study import Study
+from etairl.studies.study_folder import Study
 from etairl.types import InputError
 
 

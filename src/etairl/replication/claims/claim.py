@@ -9,7 +9,7 @@ import numpy as np
 from etairl.tabular.generators import random_mdp
 from etairl.tabular.mdp import MDP
 
-Verdict = Literal["true", "false as stated", "misprint", "undecided"]
+ClaimVerdict = Literal["true", "false as stated", "misprint", "undecided"]
 ROUNDING = 1e-9
 """violations below this are rounding"""
 
@@ -21,7 +21,7 @@ class Claim:
     id: str
     """its letter in the errata"""
     claim: str
-    verdict: Verdict
+    verdict: ClaimVerdict
     evidence: str
     """the worst violation or the counterexample, with its numbers"""
     trials: int
@@ -35,7 +35,7 @@ def judge(
     printed: bool | np.bool_,
     corrected: bool | np.bool_,
     otherwise: Literal["false as stated", "misprint"],
-) -> Verdict:
+) -> ClaimVerdict:
     """True if the printed claim held, `otherwise` if not; undecided if the corrected one failed."""
     if not corrected:
         return "undecided"

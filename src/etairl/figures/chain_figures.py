@@ -11,7 +11,7 @@ from etairl.tabular.generators import go_stay, go_stay_policy
 from etairl.tabular.measures import mu
 
 BLUE, RED, GREY = "#1b6ca8", "#9e2a2b", "0.45"
-Curve = Float[np.ndarray, " points"]
+PolicyCurve = Float[np.ndarray, " points"]
 
 
 def stay_or_go_figure(gamma: float = 0.5) -> Figure:
@@ -101,7 +101,7 @@ def _short(x: float) -> str:
     return f"{round(x, 3) + 0.0:.3g}".replace("-", "−")
 
 
-def _occupancies(stays: Curve, gamma: float, kappa: float) -> Float[np.ndarray, "points 2"]:
+def _occupancies(stays: PolicyCurve, gamma: float, kappa: float) -> Float[np.ndarray, "points 2"]:
     mdp = go_stay(0.0, 0.0, 0.0, gamma)
     eta = Geometric(kappa)
     return np.stack([mu(mdp, go_stay_policy(float(p)), eta).values[0] for p in stays])

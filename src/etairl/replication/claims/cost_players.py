@@ -9,7 +9,7 @@ from etairl.eta import Dirac, Geometric
 from etairl.measures import FutureSampler
 from etairl.penalties import GAN, Ball, Simplex, jensen_shannon, surrogate_step
 from etairl.regularisers import Entropy
-from etairl.replication.claims.verdict import ROUNDING, Claim, judge, worlds
+from etairl.replication.claims.claim import ROUNDING, Claim, judge, worlds
 from etairl.tabular.generators import go_stay, go_stay_policy, random_policy
 from etairl.tabular.irl import MirrorSettings, imitate
 from etairl.tabular.measures import future, mu, weighted

@@ -41,15 +41,15 @@ from etairl.training.flat import flatten
 from etairl.training.settings import TrainConfig, config_from
 from etairl.types import InputError
 
-State = Literal["finished", "running", "failed", "stopped", "waiting"]
+RunState = Literal["finished", "running", "failed", "stopped", "waiting"]
 
 
 @dataclass(frozen=True)
-class Progress:
+class RunProgress:
     """How far one run is."""
 
     name: str
-    state: State
+    state: RunState
     transitions: int
     total: int
     seconds: float | None
@@ -216,22 +216,22 @@ class Study:
     def _failure_file(self, job: Job) -> Path:
         return self.path / "failures" / f"{job.name}.json"
 
-    def progress(self, job: Job) -> Progress:
+    def progress(self, job: Job) -> RunProgress:
         """How far a run is."""
         total, run = job.config.girl.transitions, self.run_path(job)
         if RunDirectory(run).finished:
             reached = json.loads((run / "result.json").read_text())["transitions"]
-            return Progress(job.name, "finished", reached, total, seconds_of(run), None)
+            return RunProgress(job.name, "finished", reached, total, seconds_of(run), None)
         if (kept := self._kept(job)) is not None:
             reached = kept.result["transitions"]
-            return Progress(job.name, "finished", reached, total, kept.seconds, None)
+            return RunProgress(job.name, "finished", reached, total, kept.seconds, None)
         rows = read_metrics(run)
         reached = rows[-1]["transitions"] if rows else 0
         why = self.failure(job)
-        state: State = "failed" if why else "stopped" if rows else "waiting"
+        state: RunState = "failed" if why else "stopped" if rows else "waiting"
         if self.is_locked(job):
             state, why = "running", None
-        return Progress(job.name, state, reached, total, seconds_of(run), why)
+        return RunProgress(job.name, state, reached, total, seconds_of(run), why)
 
     def is_locked(self, job: Job) -> bool:
         """Whether somebody works on a run."""

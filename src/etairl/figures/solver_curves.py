@@ -11,7 +11,7 @@ COLOURS = ("#9e2a2b", "#1b6ca8")
 GREY = "0.45"
 
 
-class Panel(NamedTuple):
+class SolverPanel(NamedTuple):
     """One world."""
 
     title: str
@@ -25,7 +25,7 @@ class Panel(NamedTuple):
     """of the η-optimal stationary policy"""
 
 
-def pay_early_figure(panels: Sequence[Panel]) -> Figure:
+def pay_early_figure(panels: Sequence[SolverPanel]) -> Figure:
     """A panel per world: one line per solver and seed, and the two values they can end at."""
     figure = Figure(figsize=(4.5 * len(panels), 3.6), layout="constrained")
     for axes, panel in zip(np.ravel(figure.subplots(1, len(panels))), panels, strict=True):

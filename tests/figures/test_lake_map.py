@@ -7,7 +7,7 @@ import pytest
 from matplotlib.patches import Circle
 
 from etairl.demos import load_demos
-from etairl.figures.navigation import navigation_figure
+from etairl.figures.lake_map import navigation_figure
 from etairl.tasks.navigation import World
 from etairl.types import InputError
 

@@ -21,7 +21,7 @@ from etairl.types import Step, Task
 
 
 @dataclass(frozen=True)
-class Run:
+class CycleSpeed:
     """Seconds of one cycle at the sizes of the paper's table, early ends switched off."""
 
     environment: str
@@ -51,7 +51,7 @@ class Seconds(NamedTuple):
     """draws, updates of both players, actions of the policy"""
 
 
-def bench_run(environment: str, name: str, rounds: int = 6) -> Run:
+def bench_run(environment: str, name: str, rounds: int = 6) -> CycleSpeed:
     """Cycles of MEGAN, cycles of GAIL and bare simulation in turn; the fastest of each counts."""
     megan, gail = (_cycles(environment, name, eta) for eta in ("geometric:0.99", "dirac:0"))
     for cycles in (megan, gail):  # the first one compiles
@@ -67,7 +67,7 @@ def bench_run(environment: str, name: str, rounds: int = 6) -> Run:
     config = preset(name)
     to_simulator = fastest["megan"] / min(bare)
     to_gail = fastest["megan"] / fastest["gail"]
-    return Run(
+    return CycleSpeed(
         environment=environment,
         transitions=config.girl.episodes * config.horizon,
         megan=fastest["megan"],

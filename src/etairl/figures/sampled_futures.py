@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from mpl_toolkits.mplot3d.axes3d import Axes3D
 
-from etairl.figures.navigation import draw_map
+from etairl.figures.lake_map import draw_map
 from etairl.tasks.navigation import World
 from etairl.types import InputError
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from etairl.figures.multitask import bars_figure, curves_figure
 from etairl.figures.save import save_figure
+from etairl.figures.task_curves import bars_figure, curves_figure
 
 
 def test_curves_are_means_and_bands_of_seeds(tmp_path):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from etairl.figures.criterion import (
+from etairl.figures.chain_figures import (
     duality_gap_figure,
     occupancy_curve_figure,
     stay_or_go_figure,
