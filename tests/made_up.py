@@ -15,7 +15,7 @@ Level = Callable[[Job], float]
 
 
 def made_up_study(path: Path, jobs: list[Job], level: Level, scale: str | None = "quick") -> Study:
-    """Finished runs with MMD² at `level`; curves fall to it. Costs are three times as high."""
+    """Finished runs with MMD² at `level`; curves fall to it. 1 − score is three times as high."""
     study = Study.open(path, "figure1", scale, jobs)
     for job in study.jobs:
         directory = RunDirectory(study.run_path(job))

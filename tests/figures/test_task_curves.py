@@ -22,7 +22,7 @@ def test_curves_are_means_and_bands_of_seeds(tmp_path):
         *((0.1, 0.8), (0.2, 0.5), (0.3, 0.0), (0.1, 1.0), (0.2, 0.7), (0.3, 0.2))
     }
     levels = {line.get_label(): line.get_ydata()[0] for line in here.lines}
-    assert (levels["expert"], levels["random"]) == (0.0, 1.0)
+    assert (levels["expert"], levels["random"]) == (1.0, 0.0)
     assert there.lines[0].get_color() == b.get_color() != a.get_color()
     assert [here.get_title(), there.get_title()] == ["here", "there"]
     (legend,) = figure.legends
@@ -30,7 +30,7 @@ def test_curves_are_means_and_bands_of_seeds(tmp_path):
     save_figure(figure, tmp_path / "curves.png")
 
 
-@pytest.mark.parametrize("what", ["cost", "success"])
+@pytest.mark.parametrize("what", ["score", "success"])
 def test_bars_are_means_and_dots_are_seeds(what):
     values = {
         "GAIL": {"learned": [0.5, 0.7], "all tasks": [0.9, 0.7]},
@@ -46,4 +46,4 @@ def test_bars_are_means_and_dots_are_seeds(what):
     )
     assert [t.get_text() for t in axes.get_xticklabels()] == ["GAIL", "cloning"]
     labels = {line.get_label() for line in axes.lines}
-    assert ("expert" in labels) == (what == "cost")
+    assert ("expert" in labels) == (what == "score")

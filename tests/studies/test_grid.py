@@ -42,7 +42,7 @@ def write(folder: Path, text: str) -> Path:
 
 
 def test_a_grid_is_every_combination_and_the_further_runs(tmp_path):
-    jobs = read_grid(write(tmp_path, GRID))
+    jobs = read_grid(write(tmp_path, GRID)).jobs
     assert len(jobs) == 2 * (2 * 2 + 1)
     assert [job.config.seed for job in jobs] == [0] * 5 + [1] * 5
     first, last = jobs[0], jobs[4]
@@ -53,7 +53,7 @@ def test_a_grid_is_every_combination_and_the_further_runs(tmp_path):
 
 
 def test_the_example_is_ready(tmp_path):
-    jobs = read_grid(Path(__file__).parents[2] / "examples" / "study.toml")
+    jobs = read_grid(Path(__file__).parents[2] / "examples" / "study.toml").jobs
     assert len(jobs) == 3 * (3 * 2 + 1)
     check_ready(jobs)
 
@@ -167,7 +167,7 @@ def test_what_would_break_the_reader_is_refused_with_its_line(tmp_path, text, wh
         (
             '[settings]\nenv = "Pendulum-v1"\ndemos = "Pendulum-v1-25x200"\nhorizon = 50\n'
             'frozen_cost = "missing-run"',
-            "line 5: missing-run is no finished run",
+            "line 5: missing-run is not a finished run",
         ),
         (
             '[settings]\nenv = "Hopper-v5"\ndemos = "Pendulum-v1-25x200"\nhorizon = 50',
@@ -176,7 +176,7 @@ def test_what_would_break_the_reader_is_refused_with_its_line(tmp_path, text, wh
     ],
 )
 def test_what_could_not_start_is_refused_with_its_line(tmp_path, text, why):
-    jobs = read_grid(write(tmp_path, text))
+    jobs = read_grid(write(tmp_path, text)).jobs
     with pytest.raises(InputError, match=f"grid.toml, {why}"):
         check_ready(jobs)
 

@@ -166,9 +166,9 @@ def test_a_folder_with_another_study_is_refused(unbroken, tmp_path):
     with pytest.raises(InputError, match="holds the study tiny"):
         Study.open(unbroken, "other", None, jobs)
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match="exists and is no study"):
+    with pytest.raises(InputError, match="exists and is not a study"):
         Study.open(tmp_path, "tiny", None, jobs)
-    with pytest.raises(InputError, match="is no study"):
+    with pytest.raises(InputError, match="is not a study"):
         Study(tmp_path)
 
 
@@ -242,7 +242,7 @@ def test_workers_of_two_studies_keep_to_different_cores(tmp_path):
 
 
 def test_one_command_at_a_time_works_on_a_run(folder, tmp_path):
-    study = Study.open(tmp_path / "s", "tiny", None, read_grid(folder / "tiny.toml"))
+    study = Study.open(tmp_path / "s", "tiny", None, read_grid(folder / "tiny.toml").jobs)
     job = study.jobs[0]
     with held(study.run_path(job)):  # as `etairl resume` does
         assert work(study.path, job.name, 60.0) == FAILED

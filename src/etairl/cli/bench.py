@@ -29,7 +29,7 @@ class BenchConfig:
 
 
 def run(arguments: list[str]) -> int:
-    """The command."""
+    """Measure what was asked for and print the tables."""
     config = parse(BenchConfig, arguments, "bench")
     found: dict[str, Any] = {}
     good = True

@@ -1,10 +1,10 @@
-"""`etairl study`: many runs, side by side, that go on after any stop."""
+"""`etairl study`: many runs, side by side, resumed after any stop."""
 
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 import tyro
 
@@ -12,10 +12,10 @@ from etairl.cli.console import Meter, out, parse, patient_interrupt, print_json,
 from etairl.locks import locked
 from etairl.replication.paper_studies import named_jobs
 from etairl.studies.cluster import run_on_ray
-from etairl.studies.grid import read_grid
+from etairl.studies.grid import StudyFile, read_grid
 from etairl.studies.jobs import Job, StudyScale, check_count, check_ready
 from etairl.studies.processes import Ended, cores, run_locally
-from etairl.studies.study_folder import RunProgress, Study
+from etairl.studies.study_folder import RunProgress, RunState, Study
 from etairl.studies.tables import write_tables
 from etairl.types import InputError
 
@@ -24,7 +24,7 @@ _SECONDS_BETWEEN_LOOKS = 5.0
 
 @dataclass(frozen=True)
 class StudyConfig:
-    """Make the runs of a study of the paper, or of a grid of your own. Run it again to go on.
+    """Make the runs of a study of the paper, or of a grid of your own. Run it again to resume.
 
     Studies: figure1 (geometric weightings), figure2 (Poisson), figure3 (discounts), fetch,
     navigation, ablation. `etairl study status FOLDER` says how far one is.
@@ -66,11 +66,11 @@ class StatusConfig:
 
 
 def run(arguments: list[str]) -> int:
-    """The command."""
+    """Make the runs, or say how far they are."""
     if arguments[:1] == ["status"]:
         return _status(parse(StatusConfig, arguments[1:], "study status"))
     config = parse(StudyConfig, arguments, "study")
-    name, scale, jobs = _jobs(config)
+    name, scale, (jobs, evaluate) = _asked(config)
     _check(config)
     others = [Study(path) for path in config.reuse]
     check_ready(jobs)
@@ -82,7 +82,7 @@ def run(arguments: list[str]) -> int:
         out().print(f"{len(jobs)} runs; nothing was started", markup=False)
         return 0
     with locked(folder / "locks" / "study", 0.0):
-        study = Study.open(folder, name, scale, jobs)
+        study = Study.open(folder, name, scale, jobs, evaluate)
         for other in others:
             for job in study.reuse(other, jobs):
                 out().print(f"{job.name}: taken from {other.path}", markup=False)
@@ -98,7 +98,7 @@ def run(arguments: list[str]) -> int:
     return 1 if failed else 0
 
 
-def _jobs(config: StudyConfig) -> tuple[str, StudyScale | None, list[Job]]:
+def _asked(config: StudyConfig) -> tuple[str, StudyScale | None, StudyFile]:
     if config.seeds is not None and config.seeds < 1:
         raise InputError(f"at least one seed is needed, got {config.seeds}")
     if config.name.endswith(".toml"):
@@ -109,7 +109,8 @@ def _jobs(config: StudyConfig) -> tuple[str, StudyScale | None, list[Job]]:
     scale: StudyScale = config.scale or "quick"
     seeds = config.seeds or (2 if scale == "smoke" else 3)
     check_count(seeds * len(named_jobs(config.name, scale, range(1), config.envs)))
-    return config.name, scale, named_jobs(config.name, scale, range(seeds), config.envs)
+    jobs = named_jobs(config.name, scale, range(seeds), config.envs)
+    return config.name, scale, StudyFile(jobs, None)
 
 
 def _check(config: StudyConfig) -> None:
@@ -123,7 +124,7 @@ def _check(config: StudyConfig) -> None:
 
 def _make(config: StudyConfig, study: Study, jobs: Sequence[Job]) -> list[Job]:
     """Make what is not finished; returns what failed."""
-    todo = [job for job in jobs if not study.finished(job)]
+    todo = [job for job in jobs if not (study.finished(job) and study.evaluated(job))]
     if config.ray is not None:
         ends = run_on_ray(study, todo, config.ray, config.checkpoint_seconds)
     else:
@@ -140,12 +141,12 @@ def _make(config: StudyConfig, study: Study, jobs: Sequence[Job]) -> list[Job]:
                 _tell(meter, study, ended, failed)
             if ended is not None or time.monotonic() - looked > _SECONDS_BETWEEN_LOOKS:
                 looked = time.monotonic()
-                found = _look(study, jobs, known)
-                _show(meter, found, _made(found) - before, looked - begun)
+                runs = _look(study, jobs, known)
+                _show(meter, runs, _made(runs) - before, looked - begun)
             if stop():
                 meter.say("waiting for checkpoints")
                 ends.close()
-                raise KeyboardInterrupt(f"{study.path} is kept; the same command goes on with it")
+                raise KeyboardInterrupt(f"{study.path} is kept; the same command resumes it")
     return failed
 
 
@@ -165,22 +166,16 @@ def _look(study: Study, jobs: Sequence[Job], known: dict[str, RunProgress]) -> l
     return list(known.values())
 
 
-def _made(found: Sequence[RunProgress]) -> float:
+def _made(known: Sequence[RunProgress]) -> float:
     """How many runs' worth of transitions there are."""
-    return sum(
-        (1.0 if p.state == "finished" else min(p.transitions / p.total, 1.0) for p in found), 0.0
-    )
+    return sum((p.share for p in known), 0.0)
 
 
-def _show(meter: Meter, found: Sequence[RunProgress], gained: float, spent: float) -> None:
+def _show(meter: Meter, runs: Sequence[RunProgress], gained: float, spent: float) -> None:
     """The bar; the time left is by what was made since we began."""
-    running = [p for p in found if p.state == "running"]
-    finished = sum(p.state == "finished" for p in found)
-    rest = sum(
-        1.0 - min(p.transitions / p.total, 1.0)
-        for p in found
-        if p.state in ("running", "waiting", "stopped")
-    )
+    running = [p for p in runs if p.state == "running"]
+    finished = sum(p.state == "finished" for p in runs)
+    rest = sum(1.0 - p.share for p in runs if p.state != "failed")
     note = f"{finished} done, {len(running)} running"
     if gained > 0.05:
         note += f", about {_span(rest * spent / gained)} left"
@@ -189,15 +184,14 @@ def _show(meter: Meter, found: Sequence[RunProgress], gained: float, spent: floa
 
 def _status(config: StatusConfig) -> int:
     study = Study(config.study)
-    found = [study.progress(job) for job in study.jobs]
-    left = _left(found, config.workers)
-    states = ("finished", "running", "failed", "stopped", "waiting")
-    counts = {s: sum(p.state == s for p in found) for s in states}
+    every = [study.progress(job) for job in study.jobs]
+    left = _left(every, config.workers)
+    counts = {s: sum(p.state == s for p in every) for s in get_args(RunState)}
     if config.json:
         runs = [
             {"name": p.name, "state": p.state, "transitions": p.transitions, "of": p.total}
             | {"seconds": p.seconds, "why": p.why}
-            for p in found
+            for p in every
         ]
         print_json({"study": study.name, "seconds_left": left, "counts": counts, "runs": runs})
         return 0
@@ -205,14 +199,14 @@ def _status(config: StatusConfig) -> int:
         (
             p.name,
             p.state,
-            f"{100 * min(1.0, p.transitions / p.total):.0f} %",
+            f"{100 * p.share:.0f} %",
             _or(p.seconds),
             _or(p.left),
         )
-        for p in found
+        for p in every
     ]
     table(("run", "state", "", "took", "left"), rows)
-    for p in found:
+    for p in every:
         if p.why is not None:
             out().print(f"\nfailed {p.name}: {p.why}", markup=False, soft_wrap=True)
     words = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
@@ -221,16 +215,16 @@ def _status(config: StatusConfig) -> int:
     return 0
 
 
-def _left(found: Sequence[RunProgress], workers: int | None) -> float | None:
+def _left(runs: Sequence[RunProgress], workers: int | None) -> float | None:
     """Seconds for what is neither finished nor failed, by what runs took so far."""
     # Finished runs tell best: the first cycle of a young one compiles.
-    told = [p for p in found if p.state == "finished"] or found
+    told = [p for p in runs if p.state == "finished"] or runs
     paces = [p.seconds / p.transitions for p in told if p.seconds and p.transitions]
-    open_ones = [p for p in found if p.state not in ("finished", "failed")]
+    open_ones = [p for p in runs if p.state not in ("finished", "failed")]
     if not paces or not open_ones:
         return None if open_ones else 0.0
     pace = sum(paces) / len(paces)
-    at_a_time = workers or max(1, sum(p.state == "running" for p in found))
+    at_a_time = workers or max(1, sum(p.state == "running" for p in runs))
     every = [pace * max(p.total - p.transitions, 0) for p in open_ones]
     return max(sum(every) / at_a_time, max(every))
 

@@ -20,7 +20,7 @@ class TheoryConfig:
 
 
 def run(arguments: list[str]) -> int:
-    """The command."""
+    """Check all claims and print what came out."""
     config = parse(TheoryConfig, arguments, "theory")
     from etairl.replication.claims import CHECKS, DOCUMENTED
 

@@ -21,6 +21,12 @@ class Weighting:
     label: str
 
     @property
+    def words(self) -> str:
+        """As in a sentence, for instance κ = 0.5."""
+        symbol = _SYMBOLS.get(self.family)
+        return self.label if symbol is None else f"{symbol} = {self.parameter:g}"
+
+    @property
     def is_gail(self) -> bool:
         """All weight on the present: GAIL."""
         return (self.family, self.parameter) == ("geometric", 0.0)
@@ -72,14 +78,14 @@ class Results:
 
     def arms(self) -> list[str]:
         """Arms in the order they were asked for, the default first."""
-        found = dict.fromkeys(e["arm"] for e in self.settings)
-        return sorted(found, key=lambda arm: arm != _DEFAULT)
+        arms = dict.fromkeys(e["arm"] for e in self.settings)
+        return sorted(arms, key=lambda arm: arm != _DEFAULT)
 
     def of(self, env: str, arm: str, metric: str | None = None) -> list[SettingStats]:
         """Settings of one environment and arm, sorted by their weighting."""
         mine = {e["eta"]: e for e in self.settings if (e["env"], e["arm"]) == (env, arm)}
-        found = [mine[eta] for eta in in_order(mine)]
-        return [e for e in found if metric is None or e.get(metric)]
+        every = [mine[eta] for eta in in_order(mine)]
+        return [e for e in every if metric is None or e.get(metric)]
 
     def runs(self, entry: SettingStats, metric: str) -> list[float]:
         """One value per run of a setting."""
@@ -91,33 +97,31 @@ class Results:
 
     def floor(self, env: str, metric: str) -> float | None:
         """The expert against itself, the mean over all runs that know it."""
-        found = [r.get(f"{metric}_floor") for r in self.rows if r["env"] == env]
-        known = [x for x in found if x is not None]
+        floors = [r.get(f"{metric}_floor") for r in self.rows if r["env"] == env]
+        known = [x for x in floors if x is not None]
         return sum(known) / len(known) if known else None
 
     def gail(self, env: str) -> list[tuple[float, SettingStats]]:
         """GAIL's settings by their discount: pairs of discount and setting."""
-        found: dict[float, SettingStats] = {}
-        for arm in filter(same_players, self.arms()):
-            for entry in self.of(env, arm, "mmd2_mu"):
-                if weighting(entry["eta"]).is_gail:
-                    found.setdefault(self.gamma(entry), entry)
-        return sorted(found.items(), key=lambda pair: pair[0])
+        by_discount: dict[float, SettingStats] = {}
+        for entry in self._same_players(env):
+            if weighting(entry["eta"]).is_gail:
+                by_discount.setdefault(self.gamma(entry), entry)
+        return sorted(by_discount.items(), key=lambda pair: pair[0])
 
     def megan(self, env: str) -> list[SettingStats]:
         """All other weightings of the same players, the smallest MMD² of μ first."""
-        found = [
-            entry
-            for arm in filter(same_players, self.arms())
-            for entry in self.of(env, arm, "mmd2_mu")
-            if not weighting(entry["eta"]).is_gail
-        ]
-        return sorted(found, key=lambda entry: entry["mmd2_mu"]["mean"]["value"])
+        others = [e for e in self._same_players(env) if not weighting(e["eta"]).is_gail]
+        return sorted(others, key=lambda entry: entry["mmd2_mu"]["mean"]["value"])
+
+    def _same_players(self, env: str) -> list[SettingStats]:
+        arms = filter(same_players, self.arms())
+        return [entry for arm in arms for entry in self.of(env, arm, "mmd2_mu")]
 
     def interval(self) -> str:
         """What the bars are: of Student's t, unless the statistics say otherwise or nothing."""
-        found = {e["mmd2_mu"].get("mean_by") for e in self.settings if e.get("mmd2_mu")}
-        return "t-intervals" if found == {"Student's t"} else "bootstrap intervals"
+        kinds = {e["mmd2_mu"].get("mean_by") for e in self.settings if e.get("mmd2_mu")}
+        return "t-intervals" if kinds == {"Student's t"} else "bootstrap intervals"
 
     def _rows(self, entry: SettingStats) -> list[SettingStats]:
         cell = ("env", "arm", "eta")

@@ -14,8 +14,8 @@ from matplotlib.ticker import MaxNLocator
 
 from etairl.figures.results import FEW_SEEDS, Results, SettingStats, in_order, weighting
 
-_INKS = {"mmd2_rho": "#1b6ca8", "mmd2_mu": "#2a8c5a", "cost": "#b8322a"}
-_LABELS = {"mmd2_rho": "MMD² of ρ", "mmd2_mu": "MMD² of μ", "cost": "normalised cost"}
+_INKS = {"mmd2_rho": "#1b6ca8", "mmd2_mu": "#2a8c5a", "score": "#b8322a"}
+_LABELS = {"mmd2_rho": "MMD² of ρ", "mmd2_mu": "MMD² of μ", "score": "score"}
 _DASHES = {"mmd2_rho": "-", "mmd2_mu": "--"}
 _BLUE, _RED, _GREY = "#1b6ca8", "#b8322a", "0.45"
 _Y = "MMD² to the demonstrations"
@@ -26,7 +26,7 @@ _MOST_LEVEL = 5  # tick labels that have room beside each other
 
 
 def weighting_figure(results: Results, arm: str, title: str) -> Figure | None:
-    """MMD² of ρ and μ (left axis) and cost (right axis) against the weighting: figure 1.
+    """MMD² of ρ and μ (left axis) and score (right axis) against the weighting: figure 1.
 
     None where no environment has two weightings in this arm.
     """
@@ -40,7 +40,7 @@ def weighting_figure(results: Results, arm: str, title: str) -> Figure | None:
         for side, metric, shift in (
             (axes, "mmd2_rho", -0.24),
             (axes, "mmd2_mu", 0.0),
-            (right, "cost", 0.24),
+            (right, "score", 0.24),
         ):
             entries = results.of(env, arm, metric)
             label, ink = _LABELS[metric], _INKS[metric]
@@ -51,8 +51,8 @@ def weighting_figure(results: Results, arm: str, title: str) -> Figure | None:
                 _floor(axes, results.floor(env, metric), ink, f"{label[-1]}, ")
         _weighting_axis(axes, places)
         if env == envs[-1]:
-            right.set_ylabel(_LABELS["cost"], color=_INKS["cost"], fontsize=8)
-        right.tick_params(axis="y", colors=_INKS["cost"], labelsize=7)
+            right.set_ylabel(_LABELS["score"], color=_INKS["score"], fontsize=8)
+        right.tick_params(axis="y", colors=_INKS["score"], labelsize=7)
         right.spines["top"].set_visible(False)
         for side in (axes, right):
             _from_zero(side)
@@ -196,10 +196,10 @@ def _weighting_axis(axes: Axes, places: dict[str, float]) -> None:
 
 
 def _families(entries: Sequence[SettingStats]) -> list[list[SettingStats]]:
-    found: dict[str, list[SettingStats]] = {}
+    by_family: dict[str, list[SettingStats]] = {}
     for entry in entries:
-        found.setdefault(weighting(entry["eta"]).family, []).append(entry)
-    return list(found.values())
+        by_family.setdefault(weighting(entry["eta"]).family, []).append(entry)
+    return list(by_family.values())
 
 
 def _line(

@@ -15,11 +15,12 @@ from etairl.replication.rules import (
     Finding,
     StudyVerdict,
     best_of,
-    number,
+    bounds_in_words,
     rivals_in_words,
-    seeds_in_words,
 )
+from etairl.replication.shortfall import SHORTFALL
 from etairl.studies.summary import ResultRow, values_of
+from etairl.studies.wording import number, seeds_in_words
 
 MANY_TASKS = ("FetchReach-v4", "etairl/Navigation-v0")
 _HALF = 0.5
@@ -35,23 +36,23 @@ def on_many_tasks(
 ) -> list[Finding]:
     """Claims about GAIL, MEGAN (kappa = 0.7) and MEGAN with Idle, as far as rows speak to them."""
     plain = {"GAIL": gail, "MEGAN without Idle": megan}
-    found = []
+    said = []
     if gail and megan:
-        found.append(_struggle(env, plain))
+        said.append(_struggle(env, plain))
     if gail and megan and idle:
         claim = "with Idle, MEGAN does better than GAIL and than MEGAN without it"
-        found.append(_better(env, claim, "normalised_cost", idle, plain))
+        said.append(_better(env, claim, SHORTFALL, idle, plain))
         claim = "Idle stabilises the training"
-        found.append(_better(env, claim, "collapsed_share", idle, plain))
-        found.append(_expert_like(env, idle, plain))
+        said.append(_better(env, claim, "collapsed_share", idle, plain))
+        said.append(_expert_like(env, idle, plain))
     if idle:
-        said = (
+        sentence = (
             "Not measured: the runs of a study have no episodes on all tasks. `etairl evaluate "
             "RUN` plays them."
         )
         claim = "with Idle, MEGAN does comparably well on all tasks, with twice the horizon"
-        found.append(Finding(claim, env, "idle", "undecided", said))
-    return found
+        said.append(Finding(claim, env, "idle", "undecided", sentence))
+    return said
 
 
 def _known(seeds: Mapping[int, ResultRow], metric: str) -> Interval | None:
@@ -60,12 +61,10 @@ def _known(seeds: Mapping[int, ResultRow], metric: str) -> Interval | None:
 
 
 def _words(name: str, seeds: Mapping[int, ResultRow], metric: str) -> str:
-    found = _known(seeds, metric)
-    if found is None:
+    mean = _known(seeds, metric)
+    if mean is None:
         return f"{name}: unknown"
-    text = f"{name}: {number(found.value)}"
-    if found.low is not None and found.high is not None:
-        text += f" [{number(found.low)}, {number(found.high)}]"
+    text = f"{name}: {number(mean.value)}{bounds_in_words(mean)}"
     return f"{text}, {seeds_in_words(len(values_of(seeds, metric)))}"
 
 
@@ -95,7 +94,7 @@ def _better(
 ) -> Finding:
     others = {name: values_of(seeds, metric) for name, seeds in plain.items()}
     verdict, rivals = best_of(values_of(idle, metric), others)
-    symbol = SYMBOLS[metric].capitalize()
+    symbol = SYMBOLS[metric]
     said = f"{symbol}: {rivals_in_words(_WITH, rivals)}" if rivals else f"{symbol}: no common seed."
     return Finding(claim, env, "idle", verdict, said)
 
@@ -105,8 +104,8 @@ def _expert_like(
 ) -> Finding:
     """The expert's level with Idle (FetchReach: better than it), and on the lakes only with it."""
     claim = "with Idle, MEGAN does better than the demonstrations on their tasks"
-    level, mine = 0.0, _known(idle, "normalised_cost")
-    others = [_known(seeds, "normalised_cost") for seeds in plain.values()]
+    level, mine = 0.0, _known(idle, SHORTFALL)
+    others = [_known(seeds, SHORTFALL) for seeds in plain.values()]
     alone = env == "etairl/Navigation-v0"
     if alone:
         claim, level = "only with Idle does MEGAN reach the level of the expert", SIMILAR
@@ -117,9 +116,9 @@ def _expert_like(
     elif below == "below" and (not alone or all(side == "above" for side in above)):
         verdict = "replicated"
     sides = {_WITH: idle} | (dict(plain) if alone else {})
-    words = "; ".join(_words(name, seeds, "normalised_cost") for name, seeds in sides.items())
-    read = f" The level of the expert is read as a cost under {level:g}." if alone else ""
-    said = f"Normalised cost in the last cycles, 0 the expert, 1 a random policy. {words}.{read}"
+    words = "; ".join(_words(name, seeds, SHORTFALL) for name, seeds in sides.items())
+    read = f" The level of the expert is read as 1 − score under {level:g}." if alone else ""
+    said = f"1 − score in the last cycles: 0 is the expert, 1 a random policy. {words}.{read}"
     return Finding(claim, env, "idle", verdict, said)
 
 

@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from etairl.studies.jobs import Job, StudyScale, check_distinct, rescaled
+from etairl.studies.jobs import SCALES, Job, StudyScale, check_distinct, rescaled
+from etairl.studies.study_folder import Study
 from etairl.training.flat import with_settings
 from etairl.training.presets import preset
 from etairl.training.settings import TrainConfig
@@ -92,8 +93,8 @@ def _figure3(env: str) -> Arms:
 def _many_tasks(env: str) -> Arms:
     # Every demonstration is a task of its own: all of them.
     start = replace(regularised(env), demonstrations=None)
-    invented = with_settings(start, {"idle": _NEAR, "eta": _NEAR})
-    return [*_weighted(start, "default", [_GAIL, _NEAR, _UNIFORM]), ("idle", invented)]
+    generated = with_settings(start, {"idle": _NEAR, "eta": _NEAR})
+    return [*_weighted(start, "default", [_GAIL, _NEAR, _UNIFORM]), ("idle", generated)]
 
 
 def _ablation(env: str) -> Arms:
@@ -110,7 +111,7 @@ def _ablation(env: str) -> Arms:
 
 
 @dataclass(frozen=True)
-class Named:
+class PaperStudy:
     """A study of the paper."""
 
     about: str
@@ -120,12 +121,12 @@ class Named:
 
 _CONTROL = ("Hopper-v5", "HalfCheetah-v5", "Ant-v5")
 STUDIES = {
-    "figure1": Named("geometric weightings, kappa from 0 to 1", _CONTROL, _figure1),
-    "figure2": Named("Poisson weightings", _CONTROL, _figure2),
-    "figure3": Named("discounts of GAIL beside MEGAN", _CONTROL, _figure3),
-    "fetch": Named("reaching with an arm, short episodes", ("FetchReach-v4",), _many_tasks),
-    "navigation": Named("around the lakes", ("etairl/Navigation-v0",), _many_tasks),
-    "ablation": Named(
+    "figure1": PaperStudy("geometric weightings, kappa from 0 to 1", _CONTROL, _figure1),
+    "figure2": PaperStudy("Poisson weightings", _CONTROL, _figure2),
+    "figure3": PaperStudy("discounts of GAIL beside MEGAN", _CONTROL, _figure3),
+    "fetch": PaperStudy("reaching with an arm, short episodes", ("FetchReach-v4",), _many_tasks),
+    "navigation": PaperStudy("around the lakes", ("etairl/Navigation-v0",), _many_tasks),
+    "ablation": PaperStudy(
         "regularisers, samplers, early ends", ("HalfCheetah-v5", "Hopper-v5"), _ablation
     ),
 }
@@ -162,3 +163,24 @@ def named_jobs(
     ]
     check_distinct(jobs)
     return jobs
+
+
+def whole_parts(study: Study, name: str, partly: bool = False) -> tuple[str | None, Sequence[Job]]:
+    """Scale and runs of a study of the paper, of the environments and seeds that it is whole in.
+
+    Other studies may share some of its runs. With `partly`, any run of it counts; no run, and the
+    scale of the whole folder, where none does.
+    """
+    every = set(study.jobs)
+    kinds = dict.fromkeys((job.config.env, job.config.seed) for job in study.jobs)
+    for scale in (s for s in SCALES if study.scale in (None, s)):
+        part: list[Job] = []
+        for env, seed in kinds:
+            try:
+                asked = named_jobs(name, scale, [seed], [env])
+            except InputError:  # it has no such environment
+                continue
+            part += asked if every.issuperset(asked) or (partly and every & set(asked)) else []
+        if part:
+            return scale, part
+    return study.scale, []

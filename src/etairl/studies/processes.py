@@ -53,7 +53,7 @@ def run_locally(
 
     Each has a core of its own where there are enough, also beside other studies: the threads of a
     run take turns, and waking one on another core costs a third of the time. A process that was
-    killed is started again, twice at most, and goes on from its checkpoint. When the generator is
+    killed is started again, twice at most, and resumes from its checkpoint. When the generator is
     closed, the runs at hand stop after their cycle, with a checkpoint.
     """
     if workers < 1:

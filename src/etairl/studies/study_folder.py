@@ -2,7 +2,7 @@
 
     study.json          the runs that were asked for, with all settings
     runs/NAME/          a run directory each; `etairl resume`, `evaluate` and `render` take them
-    summary/NAME.json   a few kilobytes of a finished run; with it, its directory may be gone
+    summary.jsonl       a few kilobytes of each finished run; with it, its directory may be gone
     failures/NAME.json  why a run failed
     logs/NAME.log       what the process of a run printed
     results.csv, results.json, statistics.json
@@ -24,18 +24,12 @@ from etairl.runs import (
     TO_GO_ON,
     RunDirectory,
     holds_anything,
+    read_json,
     read_metrics,
     write_atomic,
     write_json,
 )
-from etairl.studies.digest import (
-    Digest,
-    as_text,
-    digest_of,
-    fingerprint,
-    read_digest,
-    seconds_of,
-)
+from etairl.studies.digest import EVALUATION, Digest, DigestFile, digest_of, seconds_of
 from etairl.studies.jobs import Job, same_run
 from etairl.training.flat import flatten
 from etairl.training.settings import TrainConfig, config_from
@@ -58,6 +52,11 @@ class RunProgress:
     """of a failed run"""
 
     @property
+    def share(self) -> float:
+        """The part of the transitions that is made."""
+        return 1.0 if self.state == "finished" else min(self.transitions / self.total, 1.0)
+
+    @property
     def left(self) -> float | None:
         """Seconds to go at the pace so far; None before there is one."""
         if self.state == "finished":
@@ -71,21 +70,22 @@ class Study:
     """A folder of runs that belong together."""
 
     def __init__(self, path: Path):
-        self.path = path
+        self.path, self._digests = path, DigestFile(path)
         try:
             found = json.loads((path / "study.json").read_text())
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else error
-            raise InputError(f"{path} is no study: its study.json: {why}") from None
+            raise InputError(f"{path} is not a study: its study.json: {why}") from None
         try:
             self.name: str = found["name"]
             self.scale: str | None = found["scale"]
+            self.evaluate: int | None = found.get("evaluate")
             self.jobs = [
                 Job(row["arm"], config_from(row["config"], path / "study.json"))
                 for row in found["runs"]
             ]
         except (KeyError, TypeError) as error:
-            raise InputError(f"{path} is no study: its study.json has no {error}") from None
+            raise InputError(f"{path} is not a study: its study.json has no {error}") from None
 
     @staticmethod
     def check(path: Path, name: str, scale: str | None, jobs: Sequence[Job]) -> list[Job]:
@@ -95,7 +95,7 @@ class Study:
         """
         if not (path / "study.json").is_file():
             if holds_anything(path) and set(os.listdir(path)) != {"locks"}:
-                raise InputError(f"{path} exists and is no study; choose another folder with -o")
+                raise InputError(f"{path} exists and is not a study; choose another folder with -o")
             check_seeds(jobs)
             return list(jobs)
         before = Study(path)
@@ -117,11 +117,22 @@ class Study:
         return every
 
     @staticmethod
-    def open(path: Path, name: str, scale: str | None, jobs: Sequence[Job]) -> "Study":
-        """Begin a study, or go on with it; runs that are new to it are added."""
+    def open(
+        path: Path, name: str, scale: str | None, jobs: Sequence[Job], evaluate: int | None = None
+    ) -> "Study":
+        """Begin or resume a study; runs that are new to it are added.
+
+        Args:
+            path: its folder.
+            name: what it is called.
+            scale: how its runs were resized, if they were.
+            jobs: its runs.
+            evaluate: episodes in which each policy is evaluated once its run is finished.
+        """
         every = Study.check(path, name, scale, jobs)
         rows = [{"name": j.name, "arm": j.arm, "config": asdict(j.config)} for j in every]
-        write_json(path / "study.json", {"name": name, "scale": scale, "runs": rows})
+        asked = {} if evaluate is None else {"evaluate": evaluate}
+        write_json(path / "study.json", {"name": name, "scale": scale, **asked, "runs": rows})
         return Study(path)
 
     def run_path(self, job: Job | str) -> Path:
@@ -136,43 +147,57 @@ class Study:
         """Whether a run came to its end, here or wherever its digest was kept."""
         return RunDirectory(self.run_path(job)).finished or self._kept(job) is not None
 
-    def digest(self, job: Job) -> Digest | None:
-        """What is known of a finished run, written down if it is new; None if it is not finished.
+    def evaluated(self, job: Job) -> bool:
+        """Whether a finished run has been evaluated as the study asks for, or cannot be."""
+        run = self.run_path(job)
+        if self.evaluate is None or not RunDirectory(run).finished:
+            return True
+        file = run / EVALUATION
+        return file.is_file() and read_json(file)[0]["episodes"] == self.evaluate
+
+    def digests(self) -> dict[str, Digest]:
+        """Those of all finished runs by name, in the order of the study; new ones are kept.
 
         A digest of other settings, or of a run that has been made anew, does not count.
         """
-        digest = self.look(job)
-        run = RunDirectory(self.run_path(job))
-        if digest is None or not run.finished:
-            return digest
-        run.clear()
-        text = as_text(digest)
-        file = self._digest_file(job)
-        if not file.is_file() or file.read_text() != text:
-            write_atomic(file, text.encode())
-        return read_digest(file)
+        known = {job.name: digest for job in self.jobs if (digest := self.look(job))}
+        here = [name for name in known if RunDirectory(self.run_path(name)).finished]
+        for name in here:
+            RunDirectory(self.run_path(name)).clear()
+        self.keep({name: known[name] for name in here})
+        return known
 
     def look(self, job: Job) -> Digest | None:
-        """The same, and nothing is written."""
+        """The digest of a finished run, else None; nothing is written."""
         run = self.run_path(job)
-        return digest_of(run, job.config) if RunDirectory(run).finished else self._kept(job)
+        return digest_of(run) if RunDirectory(run).finished else self._kept(job)
 
-    def keep(self, job: Job, digest: Digest) -> None:
-        """Take the digest of a run that was made elsewhere."""
-        write_atomic(self._digest_file(job), as_text(digest).encode())
+    def keep(self, digests: dict[str, Digest]) -> None:
+        """Take digests of runs, also of those that were made elsewhere."""
+        jobs = {job.name: job for job in self.jobs if job.name in digests}
+        self._digests.put(
+            {
+                name: digest
+                if digest.config is not None
+                else replace(digest, config=asdict(jobs[name].config))
+                for name, digest in digests.items()
+            }
+        )
 
     def _kept(self, job: Job) -> Digest | None:
-        digest = read_digest(self._digest_file(job))
-        fits = digest is not None and digest.settings == fingerprint(job.config)
-        return digest if fits else None
-
-    def _digest_file(self, job: Job) -> Path:
-        return self.path / "summary" / f"{job.name}.json"
+        digest = self._digests.get(job.name)
+        if digest is None:
+            return None
+        if digest.config is None:
+            made = next((j.config for j in self.jobs if j.name == job.name), job.config)
+        else:
+            made = config_from(digest.config, self.path / "summary.jsonl")
+        return digest if same_run(made) == same_run(job.config) else None
 
     def reuse(self, other: "Study", jobs: Sequence[Job]) -> list[Job]:
         """Copy runs that another study has finished with the same settings; those copied."""
         theirs = {same_run(job.config): job for job in other.jobs if other.finished(job)}
-        copied = []
+        copied, digests = [], {}
         for job in jobs:
             twin = theirs.get(same_run(job.config))
             if twin is None or self.finished(job) or self.run_path(job).exists():
@@ -183,9 +208,10 @@ class Study:
                 left_over = shutil.ignore_patterns(*TO_GO_ON)
                 shutil.copytree(other.run_path(twin), beside, ignore=left_over)
                 os.replace(beside, self.run_path(job))
-            elif (digest := other.digest(twin)) is not None:
-                self.keep(job, digest)
+            elif (digest := other.look(twin)) is not None:
+                digests[job.name] = digest
             copied.append(job)
+        self.keep(digests)
         return copied
 
     def fail(self, job: Job, kind: str, message: str, trace: str = "") -> None:
@@ -208,10 +234,10 @@ class Study:
     def failure(self, job: Job) -> str | None:
         """Why a run failed, in a sentence."""
         try:
-            found = json.loads(self._failure_file(job).read_text())
+            why = json.loads(self._failure_file(job).read_text())
         except (OSError, ValueError):
             return None
-        return f"{found['kind']}: {found['message']}" if found["kind"] else found["message"]
+        return f"{why['kind']}: {why['message']}" if why["kind"] else why["message"]
 
     def _failure_file(self, job: Job) -> Path:
         return self.path / "failures" / f"{job.name}.json"

@@ -40,12 +40,12 @@ def _effort(data: Data, entry: SettingStats) -> dict[str, Any]:
     cost, every, policy = (
         _setting(data, entry, name) for name in ("cost_updates", "cost_every", "solver_updates")
     )
-    found: dict[str, Any] = {"cycles": [min(cycles), max(cycles)], "cost": None, "policy": None}
+    effort: dict[str, Any] = {"cycles": [min(cycles), max(cycles)], "cost": None, "policy": None}
     if cost is not None:
-        found["cost"] = [cost * -(-n // (every or 1)) for n in found["cycles"]]
+        effort["cost"] = [cost * -(-n // (every or 1)) for n in effort["cycles"]]
     if policy is not None:
-        found["policy"] = [policy * n for n in found["cycles"]]
-    return found
+        effort["policy"] = [policy * n for n in effort["cycles"]]
+    return effort
 
 
 def _setting(data: Data, entry: SettingStats, name: str) -> int | None:
