@@ -14,9 +14,15 @@ from etairl.studies.study_folder import Study
 Level = Callable[[Job], float]
 
 
-def made_up_study(path: Path, jobs: list[Job], level: Level, scale: str | None = "quick") -> Study:
+def made_up_study(
+    path: Path,
+    jobs: list[Job],
+    level: Level,
+    scale: str | None = "quick",
+    name: str = "figure1",
+) -> Study:
     """Finished runs with MMD² at `level`; curves fall to it. 1 − score is three times as high."""
-    study = Study.open(path, "figure1", scale, jobs)
+    study = Study.open(path, name, scale, jobs)
     for job in study.jobs:
         directory = RunDirectory(study.run_path(job))
         directory.open(job.config)

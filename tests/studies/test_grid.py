@@ -58,6 +58,27 @@ def test_the_example_is_ready(tmp_path):
     check_ready(jobs)
 
 
+def test_runs_may_have_a_name_a_preset_and_environment_variables(tmp_path, monkeypatch):
+    monkeypatch.setenv("ETAIRL_HERE", str(tmp_path))
+    text = """seeds = 1
+evaluate = 20
+[[runs]]
+arm = "near"
+preset = "near-clone"
+demos = "${ETAIRL_HERE}/mine.npz"
+[[runs]]
+preset = "near-clone"
+horizon = 100
+"""
+    asked = read_grid(write(tmp_path, text))
+    assert asked.evaluate == 20
+    first, second = asked.jobs
+    assert (first.arm, second.arm) == ("near", "preset=near-clone,horizon=100")
+    assert first.config.demos == f"{tmp_path}/mine.npz"
+    assert first.config.anchor
+    assert second.config == replace(preset("near-clone"), horizon=100)
+
+
 REFUSED = [
     ('seeds = 2\nfoo = 1\n[grid]\neta = ["dirac:0"]', "line 2: unknown key 'foo'"),
     ("[settings]\nhidden = [16]\ngama_rl = 0.9", "line 3: unknown setting 'gama_rl'; did you mean"),
@@ -94,6 +115,13 @@ REFUSED = [
     ("\nseeds = 100000\n[settings]\nhorizon = 9", "line 2: 100,000 runs are too many"),
     (f"\nseeds = [0, {10**23}]\n[settings]\nhorizon = 9", "line 2: the seed must be"),
     ("\nruns = 3", "line 2: runs must be a list of tables"),
+    ("\nevaluate = 1\n[settings]\nhorizon = 9", "line 2: evaluate is a number of episodes"),
+    ("\nevaluate = true\n[settings]\nhorizon = 9", "line 2: evaluate is a number of episodes"),
+    ('[settings]\ndemos = "${ETAIRL_NO}/x.npz"', "line 2: the environment variable ETAIRL_NO is"),
+    ('[grid]\neta = ["${ETAIRL_NO}"]', "line 2: the environment variable ETAIRL_NO is not set"),
+    ('[[runs]]\narm = "a"\npreset = "defualt"', "line 3: unknown preset .* did you mean default"),
+    ("[[runs]]\nhorizon = 9\narm = 3", "line 3: arm takes text, got 3"),
+    ('[[runs]]\narm = "a"\n[[runs]]\narm = "b"', "line 3: .*twice"),
 ]
 
 

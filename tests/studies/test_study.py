@@ -22,7 +22,7 @@ from etairl.locks import held, locked
 from etairl.studies.grid import read_grid
 from etairl.studies.processes import environment, run_locally
 from etairl.studies.study_folder import RunProgress, Study
-from etairl.studies.worker import FAILED, ONE_THREAD, STOPPED, work
+from etairl.studies.worker import FAILED, ONE_THREAD, STOPPED, work, work_and_evaluate
 from etairl.types import InputError
 
 TABLES = ("results.csv", "results.json", "statistics.json")
@@ -152,6 +152,23 @@ def test_a_run_that_somebody_works_on_is_left_alone(unbroken, tmp_path):
         with pytest.raises(InputError, match="another process works on"), study.claimed(job, 0.0):
             pass
     assert study.progress(job).state == "waiting"
+
+
+def test_a_finished_run_is_evaluated_where_the_study_asks_for_it(unbroken, tmp_path):
+    job = Study(unbroken).jobs[0]
+    study = Study.open(tmp_path / "s", "tiny", None, [job], evaluate=2)
+    assert study.reuse(Study(unbroken), [job]) == [job]
+    assert work_and_evaluate(study.path, job.name, 60.0) == 0
+    rows = json.loads((study.run_path(job) / "evaluation.json").read_text())
+    assert {"learner", "behaviour cloning", "random"} <= {row["name"] for row in rows}
+    (digest,) = study.digests().values()
+    assert digest.evaluation is not None
+    assert digest.evaluation[0]["score"] is not None
+    assert study.evaluated(job)
+    (study.run_path(job) / "evaluation.json").unlink()
+    (study.run_path(job) / "policy.safetensors").unlink()
+    assert work_and_evaluate(study.path, job.name, 60.0) == FAILED
+    assert "policy.safetensors" in (study.failure(job) or "")
 
 
 def test_a_study_runs_once_at_a_time(folder, unbroken, monkeypatch, capsys):

@@ -41,7 +41,7 @@
     if (without("evaluation", data.evaluation)) return;
     const names = { return: "return", score: "score", mmd2_rho: NAMES.mmd2_rho, mmd2_mu: NAMES.mmd2_mu, success: "solved", score_all_tasks: "score, all tasks", success_all_tasks: "solved, all tasks" };
     const keys = Object.keys(names).filter((key) => data.evaluation.some((e) => e[key]));
-    const half = (m) => !m ? "" : number(m.value, 2) + (given(m.low) ? ` ± ${number((m.high - m.low) / 2, 1)}` : "");
+    const half = (m) => !m ? "" : number(m.value, 2) + (given(m.low) ? ` ± ${number((m.high - m.low) / 2, 2)}` : "");
     fill(byId("evaluation-table"), ["environment", "arm", "weighting", "policy", "seeds", ...keys.map((key) => names[key]), "floor of μ"],
       data.evaluation.map((e) => [e.env, e.arm, e.eta && label(e.eta), e.policy, e.seeds.length, ...keys.map((key) => half(e[key])), number(e.floor_mu, 2)]), 4);
   }
