@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 import jax
 import numpy as np
+from typing_extensions import override
 
 from etairl.algorithms.girl import Expert, Girl, girl
+from etairl.bench.best_times import best_times
 from etairl.costs.discriminator import Discriminator
 from etairl.eta import parse_eta
 from etairl.measures import FutureSampler
@@ -53,25 +55,24 @@ class Seconds(NamedTuple):
 
 def bench_run(environment: str, name: str, rounds: int = 6) -> CycleSpeed:
     """Cycles of MEGAN, cycles of GAIL and bare simulation in turn; the fastest of each counts."""
-    megan, gail = (_cycles(environment, name, eta) for eta in ("geometric:0.99", "dirac:0"))
-    for cycles in (megan, gail):  # the first one compiles
+    etas = {"megan": "geometric:0.99", "gail": "dirac:0"}
+    arms = {arm: _cycles(environment, name, eta) for arm, eta in etas.items()}
+    for cycles in arms.values():  # the first one compiles
         next(cycles)
-    taken: dict[str, list[Seconds]] = {"megan": [], "gail": []}
+    taken: dict[str, list[Seconds]] = {arm: [] for arm in arms}
     bare = []
     for _ in range(rounds):
-        taken["megan"].append(next(megan))
-        taken["gail"].append(next(gail))
+        for arm, cycles in arms.items():
+            taken[arm].append(next(cycles))
         bare.append(_bare(environment, name))
     played = float(np.median([seconds.played for arm in taken.values() for seconds in arm]))
-    fastest = {key: played + min(seconds.others for seconds in arm) for key, arm in taken.items()}
+    fastest = {arm: played + min(seconds.others for seconds in x) for arm, x in taken.items()}
     config = preset(name)
-    to_simulator = fastest["megan"] / min(bare)
-    to_gail = fastest["megan"] / fastest["gail"]
+    to_simulator, to_gail = fastest["megan"] / min(bare), fastest["megan"] / fastest["gail"]
     return CycleSpeed(
         environment=environment,
         transitions=config.girl.episodes * config.horizon,
-        megan=fastest["megan"],
-        gail=fastest["gail"],
+        **fastest,
         played=played,
         simulator=min(bare),
         ratio_to_simulator=to_simulator,
@@ -100,7 +101,7 @@ def _cycles(environment: str, name: str, eta: str) -> Iterator[Seconds]:
         yield Seconds(task.seconds, time.perf_counter() - start - task.seconds)
 
 
-class Stopwatch:
+class Stopwatch(Task):
     """A task that adds up the seconds of its steps."""
 
     def __init__(self, task: Task):
@@ -108,16 +109,16 @@ class Stopwatch:
         self.spec, self.envs, self.horizon = task.spec, task.envs, task.horizon
         self.resets = task.resets
 
+    @override
     def replay(self, resets: np.ndarray) -> None:
-        """As the task does."""
         self.task.replay(resets)
 
+    @override
     def reset(self) -> np.ndarray:
-        """As the task does, not timed."""
         return self.task.reset()
 
+    @override
     def step(self, actions: np.ndarray) -> Step:
-        """As the task does, timed."""
         start = time.perf_counter()
         step = self.task.step(actions)
         self.seconds += time.perf_counter() - start
@@ -129,7 +130,4 @@ def _bare(environment: str, name: str) -> float:
     task = make_task(environment, config.girl.episodes, horizon=config.horizon, mode="fixed")
     policy = UniformPolicy(task)
     actions = policy(np.random.default_rng(0), task.reset())
-    start = time.perf_counter()
-    for _ in range(config.horizon):
-        task.step(actions)
-    return time.perf_counter() - start
+    return best_times(1, lambda: [task.step(actions) for _ in range(config.horizon)])[0]

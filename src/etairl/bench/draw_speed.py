@@ -3,12 +3,12 @@
 Everything is a ratio of best times taken in turn within one run: machines and their load differ.
 """
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from etairl.bench.best_times import best_times
 from etairl.eta import parse_eta
 from etairl.evaluation.mmd import mmd2
 from etairl.measures import FutureSampler, Method
@@ -74,7 +74,7 @@ def bench_draws(rounds: int = 7) -> Iterator[DrawSpeed]:
         for method in _METHODS:
             for spec, limit in _LIMITS.items():
                 sampler = FutureSampler(parse_eta(spec), method=method)
-                own, plain, flat = _best(
+                own, plain, flat = best_times(
                     rounds,
                     lambda s=sampler, o=offsets: s.rows(rng, o, DRAWS),
                     lambda o=offsets: _plain(rng, o),
@@ -99,20 +99,9 @@ def bench_mmd(points: int = 20_000, dims: int = 23, rounds: int = 3) -> Products
     x, y = rng.standard_normal((2, points, dims))
     pairs = [(x, x), (y, y), (x, y)]
     single = [(a.astype(np.float32), b.astype(np.float32)) for a, b in pairs]
-    own, products = _best(rounds, lambda: mmd2(x, y), lambda: _products(single))
+    own, products = best_times(rounds, lambda: mmd2(x, y), lambda: _products(single))
     ratio = own / products
     return Products(points, dims, own, products, ratio, 3.0, ratio <= 3.0)
-
-
-def _best(rounds: int, *works: Callable[[], object]) -> list[float]:
-    """Best time of each work; they take turns, so that a busy moment hits all of them."""
-    times = [[] for _ in works]
-    for _ in range(rounds):
-        for work, taken in zip(works, times, strict=True):
-            start = time.perf_counter()
-            work()
-            taken.append(time.perf_counter() - start)
-    return [min(taken) for taken in times]
 
 
 def _plain(rng: np.random.Generator, offsets: np.ndarray, block: int = 16384) -> np.ndarray:

@@ -1,7 +1,6 @@
 """How long the exact measure takes, and how that grows with the non-zeros of the kernel."""
 
 import math
-import time
 import tracemalloc
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from etairl.bench.best_times import best_times
 from etairl.eta import Geometric
 from etairl.tabular.generators import grid_with_lakes, random_policy, random_sparse_mdp
 from etairl.tabular.mdp import MDP
@@ -51,20 +51,16 @@ class Exact:
 
 def bench_mu(rounds: int = 3) -> Iterator[Exact]:
     """Time the exact measure of a random policy on random sparse kernels and on grids."""
-    rng, first = np.random.default_rng(0), {}
+    rng, first, eta = np.random.default_rng(0), {}, Geometric(0.9)
     for number, (world, states, successors) in enumerate(SIZES):
         mdp = _make(rng, world, states, successors)
-        policy, eta = random_policy(rng, mdp), Geometric(0.9)
-        times = []
-        for _ in range(rounds):
-            start = time.perf_counter()
-            measure = mu(mdp, policy, eta)
-            times.append(time.perf_counter() - start)
+        policy = random_policy(rng, mdp)
+        (seconds,) = best_times(rounds, lambda m=mdp, p=policy: mu(m, p, eta))
         tracemalloc.start()
         measure = mu(mdp, policy, eta)
         peak = tracemalloc.get_traced_memory()[1] / 2**20
         tracemalloc.stop()
-        nonzeros, seconds = int(mdp.rows.nnz), min(times)
+        nonzeros = int(mdp.rows.nnz)
         growth = seconds / nonzeros / first.setdefault(world, seconds / nonzeros)
         limited = number == 0
         yield Exact(

@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import time
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from etairl.bench.best_times import best_times
 from etairl.buffers import Replay
 from etairl.rollouts import collect
 from etairl.solvers.sac import SAC, Batch, SACConfig
@@ -21,8 +21,8 @@ from etairl.types import InputError, Spec
 
 SIZES = {"Hopper-v5": (11, 3), "Ant-v5": (27, 8)}
 """columns of observations and actions; Ant without contact forces"""
-WAYS = (1, 200)
-"""updates in one call of a peer: its default, and the way it is fastest"""
+UPDATES_PER_CALL = (1, 200)
+"""of a peer: its default, and what is fastest"""
 
 
 @dataclass(frozen=True)
@@ -77,12 +77,9 @@ def bench_rollouts(environment: str, envs: int = 90, steps: int = 500, rounds: i
     rng = np.random.default_rng(0)
     own, bare = [], []
     for _ in range(rounds):
-        start = time.perf_counter()
-        collect(rng, task, policy, envs)
-        own.append(time.perf_counter() - start)
+        own += best_times(1, lambda: collect(rng, task, policy, envs))
         bare.append(_bare(rng, environment, envs, steps))
-    ratio = min(bare) / min(own)
-    rate = envs * steps
+    rate, ratio = envs * steps, min(bare) / min(own)
     return Rollouts(
         environment, envs, steps, rate / min(own), rate / min(bare), ratio, 0.85, ratio >= 0.85
     )
@@ -106,10 +103,7 @@ def _bare(rng: np.random.Generator, environment: str, envs: int, steps: int) -> 
         space, _ = pool.action_space, pool.observation_space
     actions = rng.uniform(-1, 1, (envs, *space.shape)).astype(space.dtype)
     pool.reset()
-    start = time.perf_counter()
-    for _ in range(steps):
-        pool.step(actions)
-    return time.perf_counter() - start
+    return best_times(1, lambda: [pool.step(actions) for _ in range(steps)])[0]
 
 
 def bench_update(
@@ -123,9 +117,9 @@ def bench_update(
     rng = np.random.default_rng(0)
     replay = _full_replay(rng, obs_dim, act_dim)
     state = solver.init(jax.random.key(0))
-    taken = []
-    for number in range(4):  # the first one compiles
-        start = time.perf_counter()
+
+    def one_round() -> None:
+        nonlocal state
         drawn = replay.draw(rng, (updates, batch))
         batches = Batch(
             obs=jnp.asarray(drawn.observations),
@@ -134,10 +128,11 @@ def bench_update(
             next_obs=jnp.asarray(drawn.next_observations),
             terminated=jnp.asarray(drawn.terminated, jnp.float32),
         )
-        state, _ = solver.updates(state, batches, jax.random.key(number))
+        state, _ = solver.updates(state, batches, jax.random.key(0))
         jax.block_until_ready(state)
-        taken.append(time.perf_counter() - start)
-    return UpdateSpeed(environment, hidden, batch, 1e3 * min(taken[1:]) / updates)
+
+    one_round()  # compiles
+    return UpdateSpeed(environment, hidden, batch, 1e3 * best_times(3, one_round)[0] / updates)
 
 
 def _full_replay(rng: np.random.Generator, obs_dim: int, act_dim: int) -> Replay:
@@ -155,27 +150,19 @@ def bench_peer(
 ) -> list[Peer]:
     """Time an update of a peer between two of ours, in the environment of `python`."""
     script = Path(__file__).with_name("peers.py")
+    command = [str(python), str(script), library, environment, *map(str, hidden)]
     peers = []
-    for way in WAYS:
-        command = [str(python), str(script), library, environment, *map(str, hidden)]
+    for calls in UPDATES_PER_CALL:
         before = bench_update(environment, hidden).milliseconds
-        found = _ask([*command, f"--updates-per-call={way}"], library)
-        after = bench_update(environment, hidden).milliseconds
-        ours = min(before, after)
-        ratio = found["milliseconds"] / ours
+        answer = _ask([*command, f"--updates-per-call={calls}"], library)
+        ours = min(before, bench_update(environment, hidden).milliseconds)
+        theirs, least = answer["milliseconds"], limit if calls == 1 else None
         peers.append(
             Peer(
-                library,
-                found["version"],
-                environment,
-                hidden,
-                256,
-                way,
-                found["milliseconds"],
-                ours,
-                ratio,
-                limit if way == 1 else None,
-                way > 1 or ratio >= limit,
+                *(library, answer["version"], environment, hidden, 256, calls, theirs, ours),
+                ratio=theirs / ours,
+                limit=least,
+                ok=least is None or theirs / ours >= least,
             )
         )
     return peers

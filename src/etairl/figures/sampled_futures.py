@@ -61,8 +61,8 @@ def _dimension(walks: Sequence[Walk]) -> int:
         raise InputError("there are no walks to draw")
     dims = {a.shape[-1] for walk in walks for a in (walk.path, walk.target, walk.samples)}
     if len(dims) > 1:
-        found = ", ".join(str(dim) for dim in sorted(dims))
-        raise InputError(f"places have {found} numbers; all walks of a figure need the same")
+        kinds = ", ".join(str(dim) for dim in sorted(dims))
+        raise InputError(f"places have {kinds} numbers; all walks of a figure need the same")
     (dim,) = dims
     if dim not in (2, 3):
         raise InputError(f"only places of 2 or 3 numbers can be drawn, but these have {dim}")

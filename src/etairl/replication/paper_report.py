@@ -32,13 +32,13 @@ def paper_data(study: Study, data: Mapping[str, Any]) -> dict[str, Any]:
     jobs = [job for job in study.jobs if job.name in digests]
     rows = telling_rows(data["rows"])
     lengths = {name: digest.length for name, digest in digests.items()}
-    found = {
+    paper = {
         "findings": [asdict(finding) for finding in findings(rows, jobs)],
         "predictions": predictions(data["settings"], data["rows"], jobs, lengths),
         "trends": trends(rows, jobs),
     }
-    write_json(study.path / "claims.json", found)
-    return found
+    write_json(study.path / "claims.json", paper)
+    return paper
 
 
 def paper_notes(study: Study, data: Mapping[str, Any], figures: Sequence[Path]) -> str:

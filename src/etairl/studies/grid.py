@@ -252,18 +252,17 @@ def _combinations(source: _Source, start: TrainConfig) -> list[_Kind]:
 def _further(source: _Source, rows: list[dict[str, Any]], start: TrainConfig) -> list[_Kind]:
     kinds = []
     for number, row in enumerate(rows):
-        own = {key: row[key] for key in ("arm", "preset") if key in row}
+        plain = dict(row)
+        own = {key: plain.pop(key) for key in ("arm", "preset") if key in row}
         for key, value in own.items():
-            with source.at("runs", key, number):
-                if not isinstance(value, str) or not value.strip():
-                    raise InputError(f"{key} takes text, got {value!r}")
+            if not isinstance(value, str) or not value.strip():
+                raise source.refuse(f"{key} takes text, got {value!r}", "runs", key, number)
         with source.at("runs", "preset", number):
             begun = preset(own["preset"]) if "preset" in own else start
-        plain = {key: value for key, value in row.items() if key not in own}
         checked, lines = _settings(source, plain, "runs", number)
         lines |= {"": source.line("runs", number=number)}
-        named = {key: own[key] for key in ("preset",) if key in own} | checked
-        kinds.append(_Kind(own.get("arm") or _arm(named), begun, checked, lines))
+        arm = own.pop("arm", None) or _arm(own | checked)
+        kinds.append(_Kind(arm, begun, checked, lines))
     return kinds
 
 

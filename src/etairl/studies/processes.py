@@ -42,7 +42,7 @@ def cores() -> int:
 
 
 def environment() -> dict[str, str]:
-    """Of a process of a run: one thread, and what was compiled before is found again."""
+    """Of a process of a run: one thread, and the cache of compiled code."""
     return {"JAX_COMPILATION_CACHE_DIR": str(cache("jax"))} | os.environ | ONE_THREAD
 
 

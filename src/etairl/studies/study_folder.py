@@ -72,17 +72,17 @@ class Study:
     def __init__(self, path: Path):
         self.path, self._digests = path, DigestFile(path)
         try:
-            found = json.loads((path / "study.json").read_text())
+            content = json.loads((path / "study.json").read_text())
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else error
             raise InputError(f"{path} is not a study: its study.json: {why}") from None
         try:
-            self.name: str = found["name"]
-            self.scale: str | None = found["scale"]
-            self.evaluate: int | None = found.get("evaluate")
+            self.name: str = content["name"]
+            self.scale: str | None = content["scale"]
+            self.evaluate: int | None = content.get("evaluate")
             self.jobs = [
                 Job(row["arm"], config_from(row["config"], path / "study.json"))
-                for row in found["runs"]
+                for row in content["runs"]
             ]
         except (KeyError, TypeError) as error:
             raise InputError(f"{path} is not a study: its study.json has no {error}") from None

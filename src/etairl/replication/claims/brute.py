@@ -1,4 +1,4 @@
-r"""The definitions spelled out, to check the laboratory against something it did not compute.
+r"""The definitions spelled out, to check the tabular code against something else.
 
 Laws from their formula, time weights by the double sum, explicit powers of $P_\pi$: no recursion,
 no solver, nothing from `etairl.eta` or `etairl.tabular.measures`.
@@ -73,7 +73,7 @@ def least_excess_in_time(
     flow = sp.kron(sp.eye_array(steps), out) - sp.kron(sp.eye_array(steps, k=-1), forward)
     start = np.concatenate([mdp.p0, np.zeros((steps - 1) * mdp.states)])
     flat = features.reshape(pairs, -1).T
-    found = linprog(
+    solved = linprog(
         np.append(np.zeros(steps * pairs), 1.0),
         A_ub=np.hstack([np.kron(weights, flat), -np.ones((len(flat), 1))]),
         b_ub=flat @ expert.reshape(-1),
@@ -82,4 +82,4 @@ def least_excess_in_time(
         bounds=[(0.0, None)] * (steps * pairs) + [(None, None)],
         method="highs",
     )
-    return float(found.fun)
+    return float(solved.fun)

@@ -47,7 +47,7 @@ def inner_maxima(trials: int = 100) -> Claim:
 def _most_on_ball(delta: np.ndarray) -> float:
     r"""$\max_{\lVert w\rVert\le1}w\cdot\Delta$ by a solver that knows no closed form."""
     inside = {"type": "ineq", "fun": lambda w: 1.0 - w @ w, "jac": lambda w: -2.0 * w}
-    found = minimize(
+    solved = minimize(
         lambda w: -w @ delta,
         np.full(len(delta), 0.1),
         jac=lambda w: -delta,
@@ -55,7 +55,7 @@ def _most_on_ball(delta: np.ndarray) -> float:
         method="SLSQP",
         options={"ftol": 1e-12, "maxiter": 200},
     )
-    return -float(found.fun)
+    return -float(solved.fun)
 
 
 def emma_angle(steps: int, rate: float = 0.1) -> float:
@@ -138,13 +138,13 @@ def _best_score(real: np.ndarray, other: np.ndarray) -> float:
     """The maximum over D, one number at a time, by a search that knows no closed form."""
 
     def most(p: float, q: float) -> float:
-        found: Any = minimize_scalar(
+        solved: Any = minimize_scalar(
             lambda d: -p * np.log(d) - q * np.log1p(-d),
             bounds=(1e-9, 1.0 - 1e-9),
             method="bounded",
             options={"xatol": 1e-10},
         )
-        return -float(found.fun)
+        return -float(solved.fun)
 
     return sum(most(float(p), float(q)) for p, q in zip(real, other, strict=True))
 
@@ -158,8 +158,8 @@ def recovery(trials: int = 6) -> Claim:
             target = mu(mdp, expert, eta).values
             for matched in (False, True):
                 settings = MirrorSettings(rate=1.0, steps=100, matched=matched)
-                found = imitate(mdp, eta, target, settings)
-                worst = max(worst, float(np.abs(found - expert).max()))
+                learned = imitate(mdp, eta, target, settings)
+                worst = max(worst, float(np.abs(learned - expert).max()))
     published, soft = published_weights(min(trials, 4))
     chain, half = go_stay(0.0, 0.0, 0.0), Geometric(0.5)
     expert = mu(chain, go_stay_policy(0.8), half).values

@@ -89,8 +89,8 @@ def policy_gradient(trials: int = 20) -> Claim:
         wrong = max(wrong, abs((exact * direction).sum() - slope))
         printed = max(printed, abs(_two_terms(mdp, policy, law, direction) - slope))
         for other, formula in laws:
-            found = (gradient(mdp, policy, other) * direction).sum()
-            general = max(general, abs(found - _slope(mdp, policy, formula, direction)))
+            along = (gradient(mdp, policy, other) * direction).sum()
+            general = max(general, abs(along - _slope(mdp, policy, formula, direction)))
         classical = mu(mdp, policy, eta).states[:, None] * critics(mdp, policy, 0.6).q
         dropped.append(_relative(policy, classical, exact))
     return Claim(
@@ -159,10 +159,10 @@ def performance_difference(trials: int = 60) -> Claim:
     printed, corrected = 0.0, 0.0
     for rng, mdp in worlds(7, trials, states=4, actions=3, gamma=0.8):
         old, new = random_policy(rng, mdp), random_policy(rng, mdp)
-        found = differences(mdp, old, new, 0.6)
-        printed = max(printed, abs(found["printed"] / found["true"] - 1.0))
+        forms = differences(mdp, old, new, 0.6)
+        printed = max(printed, abs(forms["printed"] / forms["true"] - 1.0))
         for form in ("corrected", "local"):
-            corrected = max(corrected, abs(found[form] - found["true"]))
+            corrected = max(corrected, abs(forms[form] - forms["true"]))
     return Claim(
         id="g",
         claim="L^η(π_n) = L^η(π_o) + ⟨μ_n, A_o⟩ (P:trpo_identity)",
