@@ -26,7 +26,7 @@ ETAS = [f"geometric:{k}" for k in KAPPAS] + [f"poisson:{r}" for r in RATES]
 BLUE, RED = "#1b6ca8", "#b8322a"
 
 
-def results(cells, seeds: int = 3, mean_by: str | None = "Student's t") -> Results:
+def results(cells, seeds: int = 3) -> Results:
     """Settings (environment, arm, weighting, value of μ); ρ is 0.8 and the score 3 times μ."""
     settings, rows = [], []
     for env, arm, eta, value in cells:
@@ -41,8 +41,6 @@ def results(cells, seeds: int = 3, mean_by: str | None = "Student's t") -> Resul
         for metric, factor in (("mmd2_mu", 1.0), ("mmd2_rho", 0.8), ("score", 3.0)):
             v = factor * value
             entry[metric] = {"mean": {"value": v, "low": 0.7 * v, "high": 1.3 * v}}
-            if mean_by is not None:
-                entry[metric]["mean_by"] = mean_by
         settings.append(entry)
     return Results(settings, rows)
 
@@ -229,16 +227,15 @@ def test_the_largest_figure_stays_small(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("mean_by", "seeds", "words"),
+    ("seeds", "words"),
     [
-        ("Student's t", 3, "mean over seeds, 95 % t-intervals, dots are runs"),
-        ("Student's t", 12, "mean over seeds, 95 % t-intervals"),
-        (None, 3, "mean over seeds, 95 % bootstrap intervals, dots are runs"),
+        (3, "mean over seeds, 95 % t-intervals, dots are runs"),
+        (12, "mean over seeds, 95 % t-intervals"),
     ],
 )
-def test_the_title_says_what_the_bars_are(mean_by, seeds, words, tmp_path):
+def test_the_title_says_what_the_bars_are(seeds, words, tmp_path):
     cells = [c for c in scrambled() if c[2] in ("geometric:0", "geometric:1")]
-    found = results(cells, seeds, mean_by)
+    found = results(cells, seeds)
     data = report("mine", None, found)
     files = _draw(data, tmp_path)
     assert [file.name for file in files] == ["weightings-default.png", "weightings-default.svg"]

@@ -54,7 +54,7 @@ def cluster(tmp_path_factory) -> Iterator[Any]:
 def begin(folder: Path, name: str) -> Study:
     path = folder / "grid.toml"
     path.write_text(GRID)
-    return Study.open(folder / name, "grid", None, read_grid(path))
+    return Study.open(folder / name, "grid", None, read_grid(path).jobs)
 
 
 def workers() -> list[int]:

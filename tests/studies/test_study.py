@@ -287,17 +287,18 @@ def progress(state, transitions=0, seconds=None) -> RunProgress:
     return RunProgress("run", state, transitions, 1000, seconds, None)
 
 
-def test_time_left_counts_what_is_made_from_now_on():
-    """Nine runs at half; two made a tenth each in 60 s: 4.3 runs are left, of 300 s each."""
-    found = [progress("running", at, 300.0) for at in [600] * 2 + [500] * 7]
+def test_the_bar_and_the_status_say_the_same_time_left():
+    """Two run at half a second a transition: 4,300 are left of nine runs, by two at a time."""
+    runs = [progress("running", 600, 300.0)] * 2 + [progress("stopped", 500, 250.0)] * 7
     notes = []
 
     class Noting(Meter):
         def update(self, done, note):
             notes.append(note)
 
-    study_command._show(Noting("runs", 9), found, gained=0.2, spent=60.0)
-    assert notes == ["0 done, 9 running, about 22 min left"]
+    study_command._show(Noting("runs", 9), runs)
+    assert notes == ["0 done, 2 running, about 18 min left"]
+    assert study_command._left(runs, None) == pytest.approx(4300 * 0.5 / 2)
 
 
 def test_finished_runs_are_read_once(unbroken, monkeypatch):
@@ -306,7 +307,7 @@ def test_finished_runs_are_read_once(unbroken, monkeypatch):
     first = study_command._look(study, study.jobs, known)
     assert study_command._look(study, study.jobs, known) == first
     assert read == [job.name for job in study.jobs]
-    assert study_command._made(first) == len(study.jobs)
+    assert [p.share for p in first] == [1.0] * len(study.jobs)
 
 
 def counted(progress, read):

@@ -74,7 +74,7 @@ def run(arguments: list[str]) -> int:
 def _draw(data: dict[str, Any], folder: Path) -> list[Path]:
     results = Results(data["settings"], data["rows"])
     name = f"{data['name']}, scale {data['scale']}" if data["scale"] else data["name"]
-    how = f"mean over seeds, 95\u00a0% {results.interval()}"
+    how = "mean over seeds, 95\u00a0% t-intervals"
     if any(len(entry["seeds"]) < FEW_SEEDS for entry in results.settings):
         how += ", dots are runs"
     drawn = [("discounts", discount_figure(results, f"{name}: {how}"))]

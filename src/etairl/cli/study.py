@@ -131,9 +131,7 @@ def _make(config: StudyConfig, study: Study, jobs: Sequence[Job]) -> list[Job]:
         workers = config.workers or cores()
         ends = run_locally(study, todo, workers, config.checkpoint_seconds)
     failed: list[Job] = []
-    looked = begun = time.monotonic()
-    known: dict[str, RunProgress] = {}
-    before = _made(_look(study, jobs, known))
+    looked, known = time.monotonic(), dict[str, RunProgress]()
     with Meter(study.name, len(jobs)) as meter, patient_interrupt() as stop:
         meter.say(f"{study.path}: {len(jobs) - len(todo)} of {len(jobs)} runs are finished")
         for ended in ends:
@@ -141,8 +139,7 @@ def _make(config: StudyConfig, study: Study, jobs: Sequence[Job]) -> list[Job]:
                 _tell(meter, study, ended, failed)
             if ended is not None or time.monotonic() - looked > _SECONDS_BETWEEN_LOOKS:
                 looked = time.monotonic()
-                runs = _look(study, jobs, known)
-                _show(meter, runs, _made(runs) - before, looked - begun)
+                _show(meter, _look(study, jobs, known))
             if stop():
                 meter.say("waiting for checkpoints")
                 ends.close()
@@ -166,20 +163,11 @@ def _look(study: Study, jobs: Sequence[Job], known: dict[str, RunProgress]) -> l
     return list(known.values())
 
 
-def _made(known: Sequence[RunProgress]) -> float:
-    """How many runs' worth of transitions there are."""
-    return sum((p.share for p in known), 0.0)
-
-
-def _show(meter: Meter, runs: Sequence[RunProgress], gained: float, spent: float) -> None:
-    """The bar; the time left is by what was made since we began."""
-    running = [p for p in runs if p.state == "running"]
-    finished = sum(p.state == "finished" for p in runs)
-    rest = sum(1.0 - p.share for p in runs if p.state != "failed")
-    note = f"{finished} done, {len(running)} running"
-    if gained > 0.05:
-        note += f", about {_span(rest * spent / gained)} left"
-    meter.update(finished, note)
+def _show(meter: Meter, runs: Sequence[RunProgress]) -> None:
+    running, finished = (sum(p.state == s for p in runs) for s in ("running", "finished"))
+    left = _left(runs, None)
+    tail = f", about {_span(left)} left" if left else ""
+    meter.update(finished, f"{finished} done, {running} running{tail}")
 
 
 def _status(config: StatusConfig) -> int:
@@ -196,21 +184,14 @@ def _status(config: StatusConfig) -> int:
         print_json({"study": study.name, "seconds_left": left, "counts": counts, "runs": runs})
         return 0
     rows = [
-        (
-            p.name,
-            p.state,
-            f"{100 * p.share:.0f} %",
-            _or(p.seconds),
-            _or(p.left),
-        )
-        for p in every
+        (p.name, p.state, f"{100 * p.share:.0f} %", _span(p.seconds), _span(p.left)) for p in every
     ]
     table(("run", "state", "", "took", "left"), rows)
     for p in every:
         if p.why is not None:
             out().print(f"\nfailed {p.name}: {p.why}", markup=False, soft_wrap=True)
     words = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-    tail = "" if left is None else f"; about {_span(left)} left" if left else ""
+    tail = f"; about {_span(left)} left" if left else ""
     out().print(f"\n{study.name}: {words}{tail}", markup=False)
     return 0
 
@@ -229,11 +210,9 @@ def _left(runs: Sequence[RunProgress], workers: int | None) -> float | None:
     return max(sum(every) / at_a_time, max(every))
 
 
-def _or(seconds: float | None) -> str:
-    return "" if seconds is None else _span(seconds)
-
-
-def _span(seconds: float) -> str:
+def _span(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 5400:

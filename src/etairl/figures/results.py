@@ -118,11 +118,6 @@ class Results:
         arms = filter(same_players, self.arms())
         return [entry for arm in arms for entry in self.of(env, arm, "mmd2_mu")]
 
-    def interval(self) -> str:
-        """What the bars are: of Student's t, unless the statistics say otherwise or nothing."""
-        kinds = {e["mmd2_mu"].get("mean_by") for e in self.settings if e.get("mmd2_mu")}
-        return "t-intervals" if kinds == {"Student's t"} else "bootstrap intervals"
-
     def _rows(self, entry: SettingStats) -> list[SettingStats]:
         cell = ("env", "arm", "eta")
         return [r for r in self.rows if all(r[key] == entry[key] for key in cell)]

@@ -24,7 +24,6 @@ def with_extras(data: Data) -> dict[str, Any]:
         "floors": {
             env: {m: results.floor(env, m) for m in ("mmd2_rho", "mmd2_mu")} for env in envs
         },
-        "interval": results.interval(),
         "discounts": [_discounts(results, env) for env in envs if len(results.gail(env)) > 1],
     }
 

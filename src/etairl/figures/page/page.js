@@ -47,7 +47,6 @@
   }
 
   function panels() {
-    byId("interval").textContent = data.interval;
     const host = byId("panels"), beside = byId("arm-panels"), envs = unique(data.settings.map((e) => e.env));
     for (const env of envs) {
       const arms = unique(data.settings.filter((e) => e.env === env).map((e) => e.arm));
