@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from etairl.runs import RunDirectory, write_json
+from etairl.decoding import encode
+from etairl.runs import RunDirectory
+from etairl.storage import write_json
 from etairl.studies.jobs import Job
 from etairl.studies.study_folder import Study
 
@@ -25,7 +27,7 @@ def made_up_study(
     study = Study.open(path, name, scale, jobs)
     for job in study.jobs:
         directory = RunDirectory(study.run_path(job))
-        directory.open(job.config)
+        directory.open(encode(job.config))
         value = level(job)
         for row in _rows(value, job.config.seed):
             directory.log(row)

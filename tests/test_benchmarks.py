@@ -7,7 +7,7 @@ import pytest
 
 from etairl.studies.grid import read_grid
 from etairl.studies.jobs import Job, same_run
-from etairl.training.settings import config_from
+from etairl.training.config_files import config_from
 
 FOLDER = Path(__file__).parents[1]
 

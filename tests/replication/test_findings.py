@@ -42,7 +42,7 @@ def row(job: Job, value: float, floor: float = 0.01, **others) -> dict:
         "arm": arm,
         "eta": eta,
         "seed": job.config.seed,
-        "gamma_rl": job.config.sac.gamma_rl,
+        "gamma_rl": job.config.solver.gamma_rl,
         "score": 1 - 3 * value,
         "success": None,
         "collapsed_share": 0.0,

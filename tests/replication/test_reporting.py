@@ -8,7 +8,8 @@ from made_up import made_up_study
 
 from etairl.replication.paper_report import paper_data, paper_notes
 from etairl.replication.paper_studies import named_jobs
-from etairl.runs import versions, write_json
+from etairl.runs import versions
+from etairl.storage import write_json
 from etairl.studies.report_data import as_study, report_data
 from etairl.studies.study_folder import Study
 

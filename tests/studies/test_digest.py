@@ -16,6 +16,7 @@ from etairl.replication.paper_studies import named_jobs
 from etairl.runs import RunDirectory
 from etairl.studies.report_data import as_study, report_data
 from etairl.studies.study_folder import Study
+from etairl.training.flat import configure
 from etairl.types import InputError
 
 TABLES = ("results.csv", "results.json", "statistics.json")
@@ -173,7 +174,7 @@ def test_single_runs_with_other_settings_are_other_settings(study, tmp_path):
     job = QUICK[0]
     paths = []
     for number, gamma in enumerate((0.99, 0.9)):
-        config = replace(job.config, seed=number, sac=replace(job.config.sac, gamma_rl=gamma))
+        config = replace(configure(job.config, gamma_rl=gamma), seed=number)
         made = made_up_study(tmp_path / str(number), [replace(job, config=config)], level)
         paths.append(made.run_path(made.jobs[0]))
     both = as_study(paths, tmp_path / "both")

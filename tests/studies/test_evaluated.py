@@ -11,7 +11,7 @@ from made_up import made_up_study
 
 from etairl.cli.app import main
 from etairl.replication.paper_studies import named_jobs
-from etairl.runs import write_json
+from etairl.storage import write_json
 from etairl.studies.report_data import report_data
 from etairl.studies.study_folder import Study
 

@@ -9,14 +9,14 @@ import jax
 import numpy as np
 from typing_extensions import override
 
-from etairl.algorithms.girl import Expert, Girl, girl
+from etairl.algorithms.girl import Girl, girl
 from etairl.bench.best_times import best_times
-from etairl.costs.discriminator import Discriminator
 from etairl.eta import parse_eta
+from etairl.experience import ExpertBuffer, World
 from etairl.measures import FutureSampler
+from etairl.regularisers import Entropy
 from etairl.rollouts import UniformPolicy, collect
 from etairl.solvers.policy import ActionScaling
-from etairl.solvers.sac import SAC
 from etairl.tasks import make_task
 from etairl.training.presets import preset
 from etairl.types import Step, Task
@@ -90,10 +90,12 @@ def _cycles(environment: str, name: str, eta: str) -> Iterator[Seconds]:
     )
     stage = make_task(environment, 10, horizon=config.horizon, mode="fixed", seed=1)
     demos = collect(np.random.default_rng(0), stage, UniformPolicy(stage), 10)
-    cost = Discriminator(config.cost, task.spec)
     sampler = FutureSampler(parse_eta(eta), method=config.sampler)
-    game = Girl(config.girl, 0, cost, SAC(config.sac, task.spec), sampler)
-    expert = Expert.of(demos, ActionScaling(task.spec))
+    gamma = config.solver.gamma_rl
+    world = World(task.spec, False, config.horizon, sampler.eta, Entropy(), gamma)
+    players = config.cost.make(world), config.solver.make(world)
+    game = Girl(config.girl, 0, *players, sampler)
+    expert = ExpertBuffer.of(demos, ActionScaling(task.spec).to_solver(demos.actions))
     cycles = girl(game, task, expert, game.make_buffer(task), game.init(expert))
     while True:
         start, task.seconds = time.perf_counter(), 0.0

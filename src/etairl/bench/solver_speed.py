@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from etairl.bench.best_times import best_times
 from etairl.buffers import Replay
 from etairl.rollouts import collect
-from etairl.solvers.sac import SAC, Batch, SACConfig
+from etairl.solvers.sac import SAC, SACDraw
+from etairl.solvers.sac_config import SACConfig
+from etairl.solvers.solver import Batch
 from etairl.tasks import make_task
 from etairl.types import InputError, Spec
 
@@ -120,15 +121,8 @@ def bench_update(
 
     def one_round() -> None:
         nonlocal state
-        drawn = replay.draw(rng, (updates, batch))
-        batches = Batch(
-            obs=jnp.asarray(drawn.observations),
-            act=jnp.asarray(drawn.actions),
-            cost=jnp.asarray(-drawn.rewards),
-            next_obs=jnp.asarray(drawn.next_observations),
-            terminated=jnp.asarray(drawn.terminated, jnp.float32),
-        )
-        state, _ = solver.updates(state, batches, jax.random.key(0))
+        drawn = SACDraw(Batch.of(replay.draw(rng, (updates, batch))))
+        state, _ = solver.updates(jax.random.key(0), state, drawn)
         jax.block_until_ready(state)
 
     one_round()  # compiles

@@ -18,7 +18,7 @@ from etairl.figures.study_figures import (
 )
 from etairl.figures.task_curves import evaluation_figures
 from etairl.replication.paper_report import is_of_the_paper, paper_data, paper_notes
-from etairl.runs import write_atomic
+from etairl.storage import write_atomic
 from etairl.studies.jobs import shortened
 from etairl.studies.notes import notes
 from etairl.studies.report_data import as_study, report_data
@@ -37,6 +37,8 @@ class ReportConfig:
     output: Annotated[Path | None, tyro.conf.arg(aliases=["-o"], metavar="FOLDER")] = None
     """where to write: page, figures, tables, notes, and a digest of every finished run, enough to
     resume the study from there; the study itself if there is only one, else `report`"""
+    trust: bool = False
+    """import code that the runs name: environments and feature maps of somebody's own"""
     json: bool = False
     """print settings and evaluation as JSON, and of a study of the paper verdicts, predictions and
     trends"""
@@ -50,7 +52,7 @@ def run(arguments: list[str]) -> int:
     """Write the page, the figures and the notes about what is finished."""
     config = parse(ReportConfig, arguments, "report")
     with working("reading the runs"):
-        study = as_study(config.studies, config.output)
+        study = as_study(config.studies, config.output, config.trust)
         data, write = report_data(study), notes
         if is_of_the_paper(study):
             data, write = data | paper_data(study, data), paper_notes

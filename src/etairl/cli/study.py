@@ -17,6 +17,7 @@ from etairl.studies.jobs import Job, StudyScale, check_count, check_ready
 from etairl.studies.processes import Ended, cores, run_locally
 from etairl.studies.study_folder import RunProgress, RunState, Study
 from etairl.studies.tables import write_tables
+from etairl.training.config_files import check_trust
 from etairl.types import InputError
 
 _SECONDS_BETWEEN_LOOKS = 5.0
@@ -49,6 +50,8 @@ class StudyConfig:
     """copy finished runs with the same settings from these studies instead of making them"""
     checkpoint_seconds: float = 60.0
     """time between checkpoints of a run"""
+    trust: bool = False
+    """import code that the file names: environments and feature maps of somebody's own"""
     dry_run: bool = False
     """check everything, list the runs, start nothing"""
 
@@ -72,7 +75,7 @@ def run(arguments: list[str]) -> int:
     config = parse(StudyConfig, arguments, "study")
     name, scale, (jobs, evaluate) = _asked(config)
     _check(config)
-    others = [Study(path) for path in config.reuse]
+    others = [Study(path, trust=True) for path in config.reuse]  # copied, not run
     check_ready(jobs)
     folder = config.output or Path("studies") / (f"{name}-{scale}" if scale else name)
     Study.check(folder, name, scale, jobs)
@@ -105,7 +108,10 @@ def _asked(config: StudyConfig) -> tuple[str, StudyScale | None, StudyFile]:
         if config.envs is not None:
             raise InputError("--envs is for studies of the paper; name them in the file")
         path = Path(config.name)
-        return path.stem, config.scale, read_grid(path, config.scale, config.seeds)
+        asked = read_grid(path, config.scale, config.seeds)
+        for job in asked.jobs:
+            check_trust(job.config, path, config.trust)
+        return path.stem, config.scale, asked
     scale: StudyScale = config.scale or "quick"
     seeds = config.seeds or (2 if scale == "smoke" else 3)
     check_count(seeds * len(named_jobs(config.name, scale, range(1), config.envs)))
@@ -171,7 +177,7 @@ def _show(meter: Meter, runs: Sequence[RunProgress]) -> None:
 
 
 def _status(config: StatusConfig) -> int:
-    study = Study(config.study)
+    study = Study(config.study, trust=True)  # only looked at
     every = [study.progress(job) for job in study.jobs]
     left = _left(every, config.workers)
     counts = {s: sum(p.state == s for p in every) for s in get_args(RunState)}

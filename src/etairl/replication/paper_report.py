@@ -11,7 +11,7 @@ from etairl.replication.paper_studies import STUDIES, whole_parts
 from etairl.replication.predictions import predictions
 from etairl.replication.rules import SYMBOLS
 from etairl.replication.shortfall import telling_rows
-from etairl.runs import write_json
+from etairl.storage import write_json
 from etairl.studies.notes import file_command, notes
 from etairl.studies.study_folder import Study
 from etairl.studies.wording import markdown_table, number, percent

@@ -1,12 +1,13 @@
 """The studies of the paper, run by run."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 
+from etairl.solvers.sac_config import SACConfig
 from etairl.studies.jobs import SCALES, Job, StudyScale, check_distinct, rescaled
 from etairl.studies.study_folder import Study
-from etairl.training.flat import with_settings
+from etairl.training.flat import configure, flatten
 from etairl.training.presets import preset
 from etairl.training.settings import TrainConfig
 from etairl.types import InputError
@@ -40,25 +41,17 @@ def regularised(env: str) -> TrainConfig:
     negatives from the newest cycle, a replay that forgets nothing.
     """
     column, default = preset(COLUMNS[env]), preset("default")
-    return replace(
-        column,
-        demonstrations=default.demonstrations,
-        girl=replace(
-            column.girl,
-            fresh_share=default.girl.fresh_share,
-            fresh_cycles=default.girl.fresh_cycles,
-            capacity=default.girl.capacity,
-        ),
-        cost=default.cost,
-        sac=replace(default.sac, hidden=column.sac.hidden),
-    )
+    names = ["demonstrations", "fresh_share", "fresh_cycles", "capacity", *flatten(default.cost)]
+    names += [f.name for f in fields(SACConfig) if f.name != "hidden"]
+    players = flatten(default)
+    return configure(column, **{name: players[name] for name in names})
 
 
 def bare(env: str) -> TrainConfig:
     """The same with the paper's discriminator: small, no penalty, negatives from all the replay."""
-    column, start = preset(COLUMNS[env]), regularised(env)
-    girl = replace(start.girl, fresh_share=column.girl.fresh_share)
-    return replace(start, girl=girl, cost=column.cost)
+    column = preset(COLUMNS[env])
+    fresh = flatten(column)["fresh_share"]
+    return configure(regularised(env), fresh_share=fresh, **flatten(column.cost))
 
 
 Arms = list[tuple[str, TrainConfig]]
@@ -84,8 +77,8 @@ def _figure3(env: str) -> Arms:
     start = regularised(env)
     arms = _weighted(start, "default", [_GAIL, "geometric:0.99", _UNIFORM])
     for gamma in DISCOUNTS:
-        if gamma != start.sac.gamma_rl:
-            other = with_settings(start, {"gamma_rl": gamma})
+        if gamma != start.solver.gamma_rl:
+            other = configure(start, **{"gamma_rl": gamma})
             arms += _weighted(other, f"gamma_rl={gamma:g}", [_GAIL])
     return arms
 
@@ -93,7 +86,7 @@ def _figure3(env: str) -> Arms:
 def _many_tasks(env: str) -> Arms:
     # Every demonstration is a task of its own: all of them.
     start = replace(regularised(env), demonstrations=None)
-    generated = with_settings(start, {"idle": _NEAR, "eta": _NEAR})
+    generated = configure(start, **{"idle": _NEAR, "eta": _NEAR})
     return [*_weighted(start, "default", [_GAIL, _NEAR, _UNIFORM]), ("idle", generated)]
 
 
@@ -101,12 +94,12 @@ def _ablation(env: str) -> Arms:
     start, ends = regularised(env), [_GAIL, _UNIFORM]
     arms = _weighted(start, "default", [_GAIL, "geometric:0.99", _UNIFORM])
     for arm, settings in _REGULARISERS.items():
-        arms += _weighted(with_settings(start, settings), arm, ends)
-    exact = with_settings(start, {"sampler": "exact"})
+        arms += _weighted(configure(start, **settings), arm, ends)
+    exact = configure(start, **{"sampler": "exact"})
     arms += _weighted(exact, "exact-sampler", ["geometric:0.99", _UNIFORM])
     if env in ("Hopper-v5", "Ant-v5"):  # the others never end early
         for mode in ("fixed", "absorbing"):
-            arms += _weighted(with_settings(start, {"mode": mode}), mode, ends)
+            arms += _weighted(configure(start, **{"mode": mode}), mode, ends)
     return arms
 
 

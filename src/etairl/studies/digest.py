@@ -13,7 +13,8 @@ from typing import Any
 
 from etairl.evaluation.diagnostics import diagnose
 from etairl.locks import locked
-from etairl.runs import read_json, read_metrics, read_rows, write_atomic
+from etairl.runs import read_metrics, read_result
+from etairl.storage import read_json, read_rows, write_atomic
 from etairl.types import InputError
 
 CURVES = ("return", "mmd2_mu", "mmd2_rho", "score")
@@ -49,7 +50,7 @@ def digest_of(run: Path) -> Digest:
     rows = read_metrics(run)
     last = rows[-_LAST:]
     digest = Digest(
-        read_json(run / "result.json"),
+        read_result(run),
         {name: curve for name in CURVES if (curve := _curve(rows, name))},
         sum(row["length"] for row in last) / max(len(last), 1),
         [asdict(warning) for warning in diagnose(rows)],
@@ -115,7 +116,10 @@ def _parse(text: str, where: str) -> Digest:
     try:
         plain = {"seconds": None} | json.loads(text)
         digest = Digest(**{k: v for k, v in plain.items() if k not in ("name", "settings")})
-        digest.result["remaining"]["return"]
+        last = digest.result["remaining"]
+        last["return"]
+        if "normalised_cost" in last:  # of version 0.1
+            last["score"] = 1.0 - last.pop("normalised_cost")
         _line("", digest)
     except (ValueError, TypeError, KeyError) as error:
         raise InputError(f"{where} is damaged ({error}); remove it, and the run is made") from None
@@ -151,23 +155,16 @@ def _evaluation(file: Path) -> list[dict[str, Any]] | None:
     """Of each policy what a table needs: without single features, and without bounds."""
     if not file.is_file():
         return None
-    plain = ("name", "episodes", "return_mean", "success")
+    plain = ("name", "episodes", "return_mean", "score", "success")
     rows = []
-    for row in read_json(file):
-        kept = {key: _finite(row.get(key)) for key in plain} | {"score": score_in(row)}
+    for row in json.loads(file.read_text()):
+        kept = {key: _finite(row[key]) for key in plain}
         for key in ("mmd2_rho", "mmd2_mu"):
             kept[key] = {part: row[key][part] for part in ("value", "floor")}
-        wide = row.get("generalisation")
-        kept["all_tasks"] = wide and {"success": wide["success"], "score": score_in(wide)}
+        wide = row["generalisation"]
+        kept["all_tasks"] = wide and {key: wide[key] for key in ("success", "score")}
         rows.append(kept)
     return rows
-
-
-def score_in(numbers: Mapping[str, Any]) -> float | None:
-    """The score that a file has, if any; version 0.1 wrote 1 − score, as `normalised_cost`."""
-    if numbers.get("normalised_cost") is not None:
-        return 1.0 - numbers["normalised_cost"]
-    return numbers.get("score")
 
 
 def _finite(value: Any) -> Any:
@@ -176,12 +173,7 @@ def _finite(value: Any) -> Any:
 
 def _curve(rows: Sequence[Mapping[str, Any]], name: str) -> list[list[int | float]]:
     """A few points: pairs of transitions and value, with the last."""
-    values = [score_in(row) if name == "score" else row.get(name) for row in rows]
-    points = [
-        [row["transitions"], float(f"{value:.4g}")]
-        for row, value in zip(rows, values, strict=True)
-        if value is not None
-    ]
+    points = [[row["transitions"], float(f"{row[name]:.4g}")] for row in rows if name in row]
     kept = points[:: -(-len(points) // _MOST_POINTS) or 1]
     if points and kept[-1] is not points[-1]:
         kept.append(points[-1])

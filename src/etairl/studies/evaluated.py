@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from etairl.evaluation.statistics import mean_interval
-from etairl.runs import write_json
+from etairl.storage import write_json
 from etairl.studies.digest import EVALUATION, Digest
 from etairl.studies.jobs import Job
 from etairl.studies.study_folder import Study

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 
 from etairl.studies.jobs import Job, StudyScale, check_count, check_distinct, rescaled
 from etairl.studies.toml_lines import Place, key_lines
-from etairl.training.flat import check_name, check_value, with_settings
+from etairl.training.flat import check_setting, configure
 from etairl.training.presets import preset
 from etairl.training.settings import TrainConfig
 from etairl.types import InputError, check_seed
@@ -191,10 +191,9 @@ def _settings(
 
 def _value(source: _Source, key: str, value: Any, table: str, number: int = 0) -> Any:
     with source.at(table, key, number):
-        check_name(key)
         if key == "seed":
             raise InputError("give seeds = … at the top instead of seed")
-        checked = check_value(key, _expanded(value))
+        checked = check_setting(key, _expanded(value))
         beside = source.path.parent / str(checked)
         if key in ("demos", "frozen_cost") and beside.exists():
             return str(beside.resolve())
@@ -270,7 +269,7 @@ def _build(
     source: _Source, start: TrainConfig, settings: dict[str, Any], lines: Mapping[str, str]
 ) -> TrainConfig:
     try:
-        return with_settings(start, settings)
+        return configure(start, **settings)
     except _FAILURES as error:
         # One setting may be wrong by itself; else it is how they go together.
         guilty = _alone(start, settings) or [key for key in settings if key in str(error)]
@@ -286,7 +285,7 @@ def _alone(start: TrainConfig, settings: Mapping[str, Any]) -> list[str]:
             return True
         return False
 
-    return [k for k, v in settings.items() if fails(lambda k=k, v=v: with_settings(start, {k: v}))]
+    return [k for k, v in settings.items() if fails(lambda k=k, v=v: configure(start, **{k: v}))]
 
 
 def _arm(settings: Mapping[str, Any]) -> str:

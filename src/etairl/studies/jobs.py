@@ -3,16 +3,17 @@
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from etairl.decoding import encode
 from etairl.demos import Selection, load_demos
 from etairl.eta import Dirac
 from etairl.runs import RunDirectory
 from etairl.tasks import make_task
-from etairl.training.preparation import fitting_demos
+from etairl.training.fitting import fitting_demos
 from etairl.training.settings import TrainConfig
 from etairl.types import InputError, Task
 
@@ -43,7 +44,6 @@ class Job:
     @property
     def cell(self) -> tuple[str, str, str]:
         """What its seeds are averaged over: environment, arm, weighting."""
-        assert self.config.eta is not None
         return self.config.env, self.arm, self.config.eta
 
     def where(self, *settings: str) -> str:
@@ -82,7 +82,7 @@ def rescaled(config: TrainConfig, scale: StudyScale) -> TrainConfig:
 
 def same_run(config: TrainConfig) -> str:
     """Equal for settings that make the same bytes, however they are spelled."""
-    plain = asdict(config) | {"eta": str(config.future.eta)}
+    plain = encode(config) | {"eta": str(config.future.eta)}
     if config.algorithm == "gail":
         plain["algorithm"] = "megan"
     if config.future.eta == Dirac(0):

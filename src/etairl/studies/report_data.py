@@ -13,21 +13,26 @@ from etairl.studies.jobs import Job
 from etairl.studies.study_folder import Study, check_seeds
 from etairl.studies.summary import copy_levels
 from etairl.studies.tables import write_tables
+from etairl.training.config_files import read_config
 from etairl.training.flat import flatten
-from etairl.training.settings import read_config
 from etairl.types import InputError
 
 
-def as_study(paths: Sequence[Path], output: Path | None) -> Study:
+def as_study(paths: Sequence[Path], output: Path | None, trust: bool = False) -> Study:
     """What to report on: one study in its place, or a study of digests in `output`.
 
     In `output` there is then all that a report needs, and that `etairl study --reuse` needs; runs
     that it knew before stay. Runs of the same name count once.
+
+    Args:
+        paths: of studies and of single runs.
+        output: where to put the digests together.
+        trust: code that they name may be imported.
     """
     if output is None and len(paths) == 1 and (paths[0] / "study.json").is_file():
-        return Study(paths[0])
+        return Study(paths[0], trust)
     output = output or Path("report")
-    studies = [Study(path) for path in paths if (path / "study.json").is_file()]
+    studies = [Study(path, trust) for path in paths if (path / "study.json").is_file()]
     if any(study.path.resolve() == output.resolve() for study in studies):
         if len(paths) == 1:
             return studies[0]
@@ -36,9 +41,8 @@ def as_study(paths: Sequence[Path], output: Path | None) -> Study:
         raise InputError(f"{output} has runs of its own; choose another folder with -o")
     jobs = [job for study in studies for job in study.jobs]
     digests = {job.name: d for s in studies for job in s.jobs if (d := s.look(job))}
-    for job, digest in _single_runs(
-        [path for path in paths if not (path / "study.json").is_file()]
-    ):
+    alone = [path for path in paths if not (path / "study.json").is_file()]
+    for job, digest in _single_runs(alone, trust):
         jobs.append(job)
         digests[job.name] = digest
     distinct: dict[str, Job] = {}
@@ -60,23 +64,23 @@ def as_study(paths: Sequence[Path], output: Path | None) -> Study:
     return whole
 
 
-def _single_runs(paths: Sequence[Path]) -> list[tuple[Job, Digest]]:
+def _single_runs(paths: Sequence[Path], trust: bool) -> list[tuple[Job, Digest]]:
     """Runs that belong to no study; what they differ in, but for the seed, tells them apart."""
-    configs = [read_config(path) for path in paths]
+    configs = [read_config(path, trust) for path in paths]
     flat = [flatten(config) for config in configs]
     # Each environment has demonstrations of its own; that they differ goes without saying.
     apart = {"seed", "env", "eta"} | ({"demos"} if len({c.env for c in configs}) > 1 else set())
     names = [
         n
-        for n in (flat[0] if flat else ())
-        if n not in apart and len({str(f[n]) for f in flat}) > 1
+        for n in dict.fromkeys(n for settings in flat for n in settings)
+        if n not in apart and len({str(f.get(n)) for f in flat}) > 1
     ]
     runs = []
     for path, config, settings in zip(paths, configs, flat, strict=True):
         if not RunDirectory(path).finished:
             raise InputError(f"{path} is not finished yet; resume it with: etairl resume {path}")
-        arm = ",".join(f"{name}={settings[name]}" for name in names) or "default"
-        runs.append((Job(arm, config), digest_of(path)))
+        arm = ",".join(f"{name}={settings[name]}" for name in names if name in settings)
+        runs.append((Job(arm or "default", config), digest_of(path)))
     return runs
 
 
@@ -127,15 +131,15 @@ def _versions(digests: Sequence[Digest]) -> dict[str, str]:
 def _differences(jobs: Sequence[Job]) -> dict[str, Any]:
     """Settings that are not the same in all runs, by environment and arm; and the common ones."""
     flat = {job.cell: flatten(job.config) for job in jobs}
-    names = next(iter(flat.values()))
-    texts = {name: [json.dumps(values[name]) for values in flat.values()] for name in names}
-    differing = [name for name in names if name != "seed" and len(set(texts[name])) > 1]
-    common = {name: names[name] for name in names if name not in differing and name != "seed"}
+    names = [n for n in dict.fromkeys(n for values in flat.values() for n in values) if n != "seed"]
+    texts = {n: {json.dumps(values.get(n)) for values in flat.values()} for n in names}
+    differing = [n for n in names if len(texts[n]) > 1]
+    first = next(iter(flat.values()))
     return {
         "names": differing,
         "rows": [
-            {"cell": list(cell), "values": [values[name] for name in differing]}
+            {"cell": list(cell), "values": [values.get(n) for n in differing]}
             for cell, values in flat.items()
         ],
-        "common": common,
+        "common": {n: first[n] for n in names if n not in differing},
     }

@@ -15,24 +15,19 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from etairl.decoding import encode
 from etairl.locks import locked
-from etairl.runs import (
-    TO_GO_ON,
-    RunDirectory,
-    holds_anything,
-    read_json,
-    read_metrics,
-    write_atomic,
-    write_json,
-)
+from etairl.runs import RESUME_FOLDERS, RunDirectory, read_metrics
+from etairl.storage import holds_anything, write_atomic, write_json
 from etairl.studies.digest import EVALUATION, Digest, DigestFile, digest_of, seconds_of
 from etairl.studies.jobs import Job, same_run
+from etairl.training.config_files import config_from
 from etairl.training.flat import flatten
-from etairl.training.settings import TrainConfig, config_from
+from etairl.training.settings import TrainConfig
 from etairl.types import InputError
 
 RunState = Literal["finished", "running", "failed", "stopped", "waiting"]
@@ -67,9 +62,13 @@ class RunProgress:
 
 
 class Study:
-    """A folder of runs that belong together."""
+    """A folder of runs that belong together.
 
-    def __init__(self, path: Path):
+    One whose settings name code (an environment of the user's own, say) is opened with `trust`
+    only: whoever runs, resumes or reports on it imports that code.
+    """
+
+    def __init__(self, path: Path, trust: bool = False):
         self.path, self._digests = path, DigestFile(path)
         try:
             content = json.loads((path / "study.json").read_text())
@@ -81,7 +80,7 @@ class Study:
             self.scale: str | None = content["scale"]
             self.evaluate: int | None = content.get("evaluate")
             self.jobs = [
-                Job(row["arm"], config_from(row["config"], path / "study.json"))
+                Job(row["arm"], config_from(row["config"], path / "study.json", trust))
                 for row in content["runs"]
             ]
         except (KeyError, TypeError) as error:
@@ -98,7 +97,7 @@ class Study:
                 raise InputError(f"{path} exists and is not a study; choose another folder with -o")
             check_seeds(jobs)
             return list(jobs)
-        before = Study(path)
+        before = Study(path, trust=True)  # its runs are compared, not made
         if (before.name, before.scale) != (name, scale):
             raise InputError(
                 f"{path} holds the study {before.name} at scale {before.scale}; choose another "
@@ -130,10 +129,10 @@ class Study:
             evaluate: episodes in which each policy is evaluated once its run is finished.
         """
         every = Study.check(path, name, scale, jobs)
-        rows = [{"name": j.name, "arm": j.arm, "config": asdict(j.config)} for j in every]
+        rows = [{"name": j.name, "arm": j.arm, "config": encode(j.config)} for j in every]
         asked = {} if evaluate is None else {"evaluate": evaluate}
         write_json(path / "study.json", {"name": name, "scale": scale, **asked, "runs": rows})
-        return Study(path)
+        return Study(path, trust=True)  # whoever has these jobs has said so
 
     def run_path(self, job: Job | str) -> Path:
         """The directory of a run."""
@@ -153,7 +152,7 @@ class Study:
         if self.evaluate is None or not RunDirectory(run).finished:
             return True
         file = run / EVALUATION
-        return file.is_file() and read_json(file)[0]["episodes"] == self.evaluate
+        return file.is_file() and json.loads(file.read_text())[0]["episodes"] == self.evaluate
 
     def digests(self) -> dict[str, Digest]:
         """Those of all finished runs by name, in the order of the study; new ones are kept.
@@ -179,7 +178,7 @@ class Study:
             {
                 name: digest
                 if digest.config is not None
-                else replace(digest, config=asdict(jobs[name].config))
+                else replace(digest, config=encode(jobs[name].config))
                 for name, digest in digests.items()
             }
         )
@@ -191,7 +190,7 @@ class Study:
         if digest.config is None:
             made = next((j.config for j in self.jobs if j.name == job.name), job.config)
         else:
-            made = config_from(digest.config, self.path / "summary.jsonl")
+            made = config_from(digest.config, self.path / "summary.jsonl", trust=True)
         return digest if same_run(made) == same_run(job.config) else None
 
     def reuse(self, other: "Study", jobs: Sequence[Job]) -> list[Job]:
@@ -205,7 +204,7 @@ class Study:
             if RunDirectory(other.run_path(twin)).finished:
                 beside = self.run_path(job).with_name(f".{job.name}.part")
                 shutil.rmtree(beside, ignore_errors=True)
-                left_over = shutil.ignore_patterns(*TO_GO_ON)
+                left_over = shutil.ignore_patterns(*RESUME_FOLDERS)
                 shutil.copytree(other.run_path(twin), beside, ignore=left_over)
                 os.replace(beside, self.run_path(job))
             elif (digest := other.look(twin)) is not None:
@@ -281,7 +280,7 @@ class Study:
 
 def _differing(a: TrainConfig, b: TrainConfig) -> str:
     x, y = flatten(a), flatten(b)
-    return ", ".join(key for key in x if x[key] != y[key])
+    return ", ".join(key for key in x | y if x.get(key) != y.get(key))
 
 
 def check_seeds(jobs: Iterable[Job]) -> None:

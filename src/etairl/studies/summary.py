@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from etairl.decoding import encode
 from etairl.eta import Dirac
 from etairl.evaluation.matching import score
 from etairl.evaluation.statistics import (
@@ -20,12 +21,11 @@ from etairl.evaluation.statistics import (
 )
 from etairl.measures import FutureSampler
 from etairl.rollouts import UniformPolicy
-from etairl.runs import write_json
-from etairl.studies.digest import score_in
+from etairl.storage import write_json
 from etairl.studies.jobs import Job
 from etairl.studies.study_folder import Study
 from etairl.tasks import make_task
-from etairl.training.result import play
+from etairl.training.playing import play
 from etairl.training.settings import TrainConfig
 
 ResultRow = dict[str, Any]
@@ -54,7 +54,7 @@ def _row(job: Job, result: Mapping[str, Any], levels: "_Levels") -> ResultRow:
         for name in ("mmd2_rho", "mmd2_mu", "mmd2_rho_raw", "mmd2_mu_raw")
         for suffix, key in (("", "value"), ("_low", "low"), ("_high", "high"), ("_floor", "floor"))
     }
-    own, expert, random = score_in(last), result["expert_return"], None
+    own, expert, random = last.get("score"), result["expert_return"], None
     if own is None:  # where there are many tasks a run has a score of its own
         random = levels.random_return(job)
         if expert is not None and expert != random:
@@ -67,7 +67,7 @@ def _row(job: Job, result: Mapping[str, Any], levels: "_Levels") -> ResultRow:
         "seed": config.seed,
         "algorithm": config.algorithm,
         "sampler": config.sampler,
-        "gamma_rl": config.sac.gamma_rl,
+        "gamma_rl": config.solver.gamma_rl,
         "mode": config.mode,
         "cycles": result["cycles"],
         "transitions": result["transitions"],
@@ -208,7 +208,7 @@ def baseline(
 
 def _alike(a: TrainConfig, b: TrainConfig, but: Sequence[str]) -> bool:
     """Do two runs differ in nothing but weighting and seed, and perhaps these settings?"""
-    plain = [asdict(config) for config in (a, b)]
+    plain = [encode(config) for config in (a, b)]
     for settings in plain:
         for name in ("eta", "seed", *but):
             del settings[name]

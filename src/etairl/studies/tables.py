@@ -5,7 +5,7 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
-from etairl.runs import write_atomic, write_json
+from etairl.storage import write_atomic, write_json
 from etairl.studies.study_folder import Study
 from etairl.studies.summary import METRICS, ResultRow, across_tasks, result_rows, statistics
 
