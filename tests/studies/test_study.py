@@ -135,12 +135,12 @@ def test_a_failed_run_says_why_and_stops_no_other(folder, unbroken, monkeypatch,
     (blocked / "notes.txt").write_text("mine")
     assert main(["study", "tiny.toml", "-o", "spoiled", "--reuse", "unbroken", "--workers=1"]) == 1
     said = capsys.readouterr()
-    assert "exists and is no run" in said.err
+    assert "exists and is not a run" in said.err
     assert "1 of 2 runs are finished" in said.out
     assert main(["study", "status", "spoiled", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert {state: n for state, n in found["counts"].items() if n} == {"finished": 1, "failed": 1}
-    assert "exists and is no run" in found["runs"][1]["why"]
+    assert "exists and is not a run" in found["runs"][1]["why"]
 
 
 def test_a_run_that_somebody_works_on_is_left_alone(unbroken, tmp_path):
