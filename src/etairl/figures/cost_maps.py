@@ -25,7 +25,7 @@ def cost_maps_figure(
 
     Args:
         targets: their names and where they are.
-        costs: on a grid over the box, rows from the bottom up; NaN where there is no cost.
+        costs: on a grid over the box, rows from the bottom up; NaN where it has none.
         title: above all panels.
         world: the map; that of `etairl/Navigation-v0` if left out.
     """

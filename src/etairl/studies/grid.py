@@ -21,14 +21,14 @@ import re
 import sys
 import tomllib
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from etairl.studies.jobs import Job, StudyScale, check_count, check_distinct, rescaled
+from etairl.studies.jobs import Job, StudyScale, check_count, check_distinct, rescaled, works
 from etairl.studies.toml_lines import Place, key_lines
 from etairl.training.flat import check_setting, configure
 from etairl.training.presets import preset
@@ -272,20 +272,11 @@ def _build(
         return configure(start, **settings)
     except _FAILURES as error:
         # One setting may be wrong by itself; else it is how they go together.
-        guilty = _alone(start, settings) or [key for key in settings if key in str(error)]
+        alone = {k: lambda k=k, v=v: configure(start, **{k: v}) for k, v in settings.items()}
+        guilty = [key for key, build in alone.items() if not works(build, _FAILURES)]
+        guilty = guilty or [key for key in settings if key in str(error)]
         places = [lines[key] for key in guilty if key in lines] or [lines.get("", str(source.path))]
         raise InputError(f"{places[-1]}: {_why(error)}") from None
-
-
-def _alone(start: TrainConfig, settings: Mapping[str, Any]) -> list[str]:
-    def fails(build: Callable[[], Any]) -> bool:
-        try:
-            build()
-        except _FAILURES:
-            return True
-        return False
-
-    return [k for k, v in settings.items() if fails(lambda k=k, v=v: configure(start, **{k: v}))]
 
 
 def _arm(settings: Mapping[str, Any]) -> str:

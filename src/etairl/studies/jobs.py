@@ -129,7 +129,7 @@ def check_ready(jobs: Sequence[Job]) -> None:
         except InputError as error:
             hint = "" if job.lines else "; leave the environment out with --envs"
             every = Selection(None, c.horizon)
-            readable = _works(lambda c=c, every=every: load_demos(c.demos, select=every))
+            readable = works(lambda c=c, every=every: load_demos(c.demos, select=every))
             guilty = ("demonstrations", "demos") if readable else ("demos",)
             raise InputError(
                 f"{job.where(*guilty)}the demonstrations of {c.env}: {error}{hint}"
@@ -137,7 +137,7 @@ def check_ready(jobs: Sequence[Job]) -> None:
         try:
             task = _task(c, c.horizon)
         except InputError as error:
-            if _works(lambda c=c: _task(c, 1)):
+            if works(lambda c=c: _task(c, 1)):
                 why = f"{c.env} takes no horizon of {c.horizon} steps"
                 raise InputError(f"{job.where('horizon')}{why}") from None
             raise InputError(f"{job.where('env', 'mode')}{error}") from None
@@ -155,9 +155,12 @@ def _task(config: TrainConfig, horizon: int) -> Task:
     return make_task(c.env, 1, horizon=horizon, mode=c.mode, seed=c.seed, threads=1)
 
 
-def _works(build: Callable[[], object]) -> bool:
+def works(
+    build: Callable[[], object], failures: tuple[type[Exception], ...] = (InputError,)
+) -> bool:
+    """Whether something can be built, to tell which of several settings is wrong."""
     try:
         build()
-    except InputError:
+    except failures:
         return False
     return True

@@ -117,7 +117,7 @@ def duality(trials: int = 10) -> Claim:
         ),
         evidence=(
             f"go/stay, γ = κ = .5, WIEM: min max {abs(upper):.6f} at p = {p:.4f}, max min "
-            f"{values['stationary']:.6f}; the mean of two μ is no μ in {bent} of {trials} random "
+            f"{values['stationary']:.6f}; the mean of two μ is not a μ in {bent} of {trials} random "
             "MDPs"
         ),
         trials=trials,
