@@ -1,13 +1,11 @@
 """The benchmark measures what it says; its speed limits are no test (machines are shared)."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from etairl.bench import cycle_speed, draw_speed, exact_speed, solver_speed, study_speed
 from etairl.tasks import make_task
-from etairl.training.presets import preset
+from etairl.training.flat import configure
 from etairl.types import InputError
 
 
@@ -40,12 +38,8 @@ def test_rollouts_and_updates_are_timed():
 
 @pytest.mark.slow
 def test_a_cycle_is_timed_with_the_same_simulation_on_both_sides(monkeypatch):
-    small = preset("default")
-    small = replace(
-        small,
-        horizon=20,
-        girl=replace(small.girl, episodes=3, solver_updates=2, cost_updates=2, transitions=10_000),
-    )
+    sizes = {"episodes": 3, "solver_updates": 2, "cost_updates": 2, "transitions": 10_000}
+    small = configure("default", horizon=20, **sizes)
     monkeypatch.setattr(cycle_speed, "preset", lambda name: small)
     found = cycle_speed.bench_run("Pendulum-v1", "small", rounds=2)
     assert found.transitions == 60

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from etairl.cli.app import main
 from etairl.replication.paper_studies import STUDIES, bare, named_jobs, regularised
 from etairl.studies.grid import read_grid
 from etairl.studies.jobs import SCALES, check_distinct, check_ready, rescaled
@@ -271,3 +272,12 @@ def test_unknown_studies_and_environments():
         named_jobs("qqq", "quick", [0])
     with pytest.raises(InputError, match="is asked for twice"):
         named_jobs("figure1", "quick", [0], ["Hopper-v5", "Hopper-v5"])
+
+
+def test_code_that_a_file_names_is_imported_only_if_it_is_trusted(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, '[settings]\nenv = "nobodys_module:Env-v0"')
+    assert main(["study", "grid.toml", "--dry-run"]) == 2
+    assert "names code of its own (nobodys_module:Env-v0)" in capsys.readouterr().err
+    assert main(["study", "grid.toml", "--dry-run", "--trust"]) == 2
+    assert "names code" not in capsys.readouterr().err  # but there is no such module
