@@ -35,8 +35,6 @@ DISTANCES = ("mmd2_rho", "mmd2_mu")
 METRICS = (*DISTANCES, "score", "mmd2_rho_raw", "mmd2_mu_raw", "success")
 _HIGHER = ("score", "success")
 """higher is better in these, lower in the others; score: 0 is a random policy, 1 the expert"""
-FEWEST_CYCLES = 20
-"""of a run that has learned enough to say something"""
 _RANDOM_EPISODES = 50
 
 
