@@ -202,7 +202,8 @@ def table() -> None:
     settings = ", ".join(f"{key} {value}" for key, value in SETTINGS.items())
     text = "\n".join(lines)
     page = (
-        "# Soft actor-critic beside SBX\n\nMade by `make -C benchmarks sac`. Final return: mean of "
+        f"# Soft actor-critic beside SBX\n\nMade with version {version('etairl')} by "
+        "`make -C benchmarks sac`. Final return: mean of "
         f"{EPISODES} episodes without noise after training.\nLast fifth: mean of all episodes that "
         "ended in the last fifth of the training, actions drawn; hundreds of\nepisodes of many "
         "policies instead of one policy, so it swings less from seed to seed.\n"

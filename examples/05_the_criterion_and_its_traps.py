@@ -8,7 +8,11 @@ import sys
 from pathlib import Path
 
 from etairl.eta import Geometric, parse_eta
-from etairl.figures.criterion import duality_gap_figure, occupancy_curve_figure, stay_or_go_figure
+from etairl.figures.chain_figures import (
+    duality_gap_figure,
+    occupancy_curve_figure,
+    stay_or_go_figure,
+)
 from etairl.figures.save import save_figure
 from etairl.tabular import (
     best_stationary,

@@ -11,8 +11,8 @@ import numpy as np
 
 from etairl.algorithms.grl import GrlConfig, grl, weighted_cost
 from etairl.eta import Geometric
-from etairl.figures.pay_early import Panel, pay_early_figure
 from etairl.figures.save import save_figure
+from etairl.figures.solver_curves import SolverPanel, pay_early_figure
 from etairl.solvers.sac import SAC, SACConfig
 from etairl.solvers.sac_eta import sac_eta
 from etairl.tasks import make_task
@@ -43,7 +43,7 @@ def main() -> None:
             name: np.array([curve(world, temperature, name == "sac-eta", seed) for seed in seeds])
             for name in ("sac", "sac-eta")
         }
-        panels.append(Panel(title, curves, 20 * HORIZON, planned=0.8, best=0.5))
+        panels.append(SolverPanel(title, curves, 20 * HORIZON, planned=0.8, best=0.5))
         for name, values in curves.items():
             print(f"{world:<14} {name:<8} ends at {values[:, -10:].mean():.3f}")
     if len(sys.argv) > 1:

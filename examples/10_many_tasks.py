@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import etairl
-from etairl.figures.navigation import navigation_figure
+from etairl.figures.lake_map import navigation_figure
 from etairl.figures.save import save_figure
 from etairl.rollouts import UniformPolicy, collect
 from etairl.tasks import make_task

@@ -7,19 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from etairl.runs import RunDirectory, write_json
+from etairl.decoding import encode
+from etairl.runs import RunDirectory
+from etairl.storage import write_json
 from etairl.studies.jobs import Job
-from etairl.studies.study import Study
+from etairl.studies.study_folder import Study
 
 Level = Callable[[Job], float]
 
 
-def made_up_study(path: Path, jobs: list[Job], level: Level, scale: str | None = "quick") -> Study:
-    """Finished runs with MMD² at `level`; curves fall to it. Costs are three times as high."""
-    study = Study.open(path, "figure1", scale, jobs)
+def made_up_study(
+    path: Path,
+    jobs: list[Job],
+    level: Level,
+    scale: str | None = "quick",
+    name: str = "figure1",
+) -> Study:
+    """Finished runs with MMD² at `level`; curves fall to it. 1 − score is three times as high."""
+    study = Study.open(path, name, scale, jobs)
     for job in study.jobs:
         directory = RunDirectory(study.run_path(job))
-        directory.open(job.config)
+        directory.open(encode(job.config))
         value = level(job)
         for row in _rows(value, job.config.seed):
             directory.log(row)

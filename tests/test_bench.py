@@ -1,53 +1,47 @@
 """The benchmark measures what it says; its speed limits are no test (machines are shared)."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from etairl.bench import run, sampling, solver, study, tabular
+from etairl.bench import cycle_speed, draw_speed, exact_speed, solver_speed, study_speed
 from etairl.tasks import make_task
-from etairl.training.presets import preset
+from etairl.training.flat import configure
 from etairl.types import InputError
 
 
 def test_every_case_is_timed(monkeypatch):
-    monkeypatch.setattr(sampling, "DRAWS", 1000)
-    draws = list(sampling.bench_draws(rounds=1))
-    assert len(draws) == sampling.CASES == 2 * 2 * 9
+    monkeypatch.setattr(draw_speed, "DRAWS", 1000)
+    draws = list(draw_speed.bench_draws(rounds=1))
+    assert len(draws) == draw_speed.CASES == 2 * 2 * 9
     assert all(draw.milliseconds > 0 and draw.ratio > 0 and draw.flat_ratio > 0 for draw in draws)
     assert {draw.limit for draw in draws} == {1.3, 4.0}
     assert all(draw.ok == (draw.ratio <= draw.limit) for draw in draws)
 
 
 def test_mmd_is_timed_against_its_products():
-    found = sampling.bench_mmd(points=400, dims=5, rounds=1)
+    found = draw_speed.bench_mmd(points=400, dims=5, rounds=1)
     assert found.ratio == pytest.approx(found.seconds / found.products_seconds)
 
 
 def test_the_plain_draw_is_uniform_over_trajectories_and_times(monkeypatch):
-    monkeypatch.setattr(sampling, "DRAWS", 100_000)
-    rows = sampling._plain(np.random.default_rng(0), np.array([0, 500, 550]))
+    monkeypatch.setattr(draw_speed, "DRAWS", 100_000)
+    rows = draw_speed._plain(np.random.default_rng(0), np.array([0, 500, 550]))
     assert abs((rows >= 500).mean() - 0.5) < 4 * 0.5 / np.sqrt(100_000)
 
 
 @pytest.mark.slow
 def test_rollouts_and_updates_are_timed():
-    found = solver.bench_rollouts("Pendulum-v1", envs=3, steps=10, rounds=1)
+    found = solver_speed.bench_rollouts("Pendulum-v1", envs=3, steps=10, rounds=1)
     assert found.ratio == pytest.approx(found.with_policy / found.fixed_actions)
-    assert solver.bench_update("Hopper-v5", (8,), batch=4, updates=2).milliseconds > 0
+    assert solver_speed.bench_update("Hopper-v5", (8,), batch=4, updates=2).milliseconds > 0
 
 
 @pytest.mark.slow
 def test_a_cycle_is_timed_with_the_same_simulation_on_both_sides(monkeypatch):
-    small = preset("default")
-    small = replace(
-        small,
-        horizon=20,
-        girl=replace(small.girl, episodes=3, solver_updates=2, cost_updates=2, transitions=10_000),
-    )
-    monkeypatch.setattr(run, "preset", lambda name: small)
-    found = run.bench_run("Pendulum-v1", "small", rounds=2)
+    sizes = {"episodes": 3, "solver_updates": 2, "cost_updates": 2, "transitions": 10_000}
+    small = configure("default", horizon=20, **sizes)
+    monkeypatch.setattr(cycle_speed, "preset", lambda name: small)
+    found = cycle_speed.bench_run("Pendulum-v1", "small", rounds=2)
     assert found.transitions == 60
     assert 0 < found.played < min(found.megan, found.gail)
     assert found.ratio_to_gail == pytest.approx(found.megan / found.gail)
@@ -55,7 +49,7 @@ def test_a_cycle_is_timed_with_the_same_simulation_on_both_sides(monkeypatch):
 
 
 def test_the_stopwatch_counts_the_steps_of_its_task_alone():
-    task = run.Stopwatch(make_task("Pendulum-v1", 2, horizon=5))
+    task = cycle_speed.Stopwatch(make_task("Pendulum-v1", 2, horizon=5))
     twin = make_task("Pendulum-v1", 2, horizon=5)
     assert task.reset() == pytest.approx(twin.reset())
     assert task.seconds == 0
@@ -66,22 +60,22 @@ def test_the_stopwatch_counts_the_steps_of_its_task_alone():
 
 @pytest.mark.slow  # 80 s: three processes that import and compile
 def test_runs_side_by_side_are_timed():
-    found = study.bench_study(cycles=1)
+    found = study_speed.bench_study(cycles=1)
     assert found.ratio == pytest.approx(found.one_by_one / found.side_by_side)
     assert found.ok == (found.ratio >= 1.8)
 
 
 def test_runs_side_by_side_need_cores(monkeypatch):
-    monkeypatch.setattr(study, "cores", lambda: 1)
+    monkeypatch.setattr(study_speed, "cores", lambda: 1)
     with pytest.raises(InputError, match="need 2 cores, here are 1"):
-        study.bench_study()
+        study_speed.bench_study()
 
 
 def test_exact_measures_are_timed(monkeypatch):
     sizes = (("random", 50, 3), ("random", 50, 10), ("grid", 25, 4))
-    monkeypatch.setattr(tabular, "SIZES", sizes)
-    monkeypatch.setattr(tabular, "GROWTH", np.inf)
-    found = list(tabular.bench_mu(rounds=1))
+    monkeypatch.setattr(exact_speed, "SIZES", sizes)
+    monkeypatch.setattr(exact_speed, "GROWTH", np.inf)
+    found = list(exact_speed.bench_mu(rounds=1))
     assert [(exact.world, exact.states, exact.actions) for exact in found] == [
         ("random", 50, 10),
         ("random", 50, 10),
@@ -97,14 +91,14 @@ def test_exact_measures_are_timed(monkeypatch):
 
 
 def test_a_slow_or_large_exact_measure_is_flagged(monkeypatch):
-    monkeypatch.setattr(tabular, "SIZES", (("random", 50, 3), ("random", 50, 10)))
+    monkeypatch.setattr(exact_speed, "SIZES", (("random", 50, 3), ("random", 50, 10)))
     for limit in ("SECONDS", "MEBIBYTES"):
         with monkeypatch.context() as patch:
-            patch.setattr(tabular, limit, 0.0)
-            assert not next(tabular.bench_mu(rounds=1)).ok
+            patch.setattr(exact_speed, limit, 0.0)
+            assert not next(exact_speed.bench_mu(rounds=1)).ok
 
 
 def test_time_that_grows_faster_than_the_non_zeros_is_flagged(monkeypatch):
-    monkeypatch.setattr(tabular, "SIZES", (("random", 50, 3), ("random", 50, 10)))
-    monkeypatch.setattr(tabular, "GROWTH", 0.0)
-    assert [exact.ok for exact in tabular.bench_mu(rounds=1)] == [False, False]
+    monkeypatch.setattr(exact_speed, "SIZES", (("random", 50, 3), ("random", 50, 10)))
+    monkeypatch.setattr(exact_speed, "GROWTH", 0.0)
+    assert [exact.ok for exact in exact_speed.bench_mu(rounds=1)] == [False, False]

@@ -15,17 +15,17 @@ from etairl.replication.claims import (
     CHECKS,
     DOCUMENTED,
     Claim,
-    costs,
+    cost_players,
     occupancies,
     planning,
     samples,
 )
-from etairl.replication.claims.verdict import judge
+from etairl.replication.claims.claim import judge
 from etairl.tabular.columns import generate
 from etairl.tabular.mdp import product_mdp
 from etairl.tabular.operators import evaluate
 
-ERRATA = (Path(__file__).parents[1] / "docs" / "errata.md").read_text()
+ERRATA = (Path(__file__).parents[2] / "docs" / "errata.md").read_text()
 KEYS = ["id", "claim", "verdict", "evidence", "trials", "corrected", "corrected_evidence"]
 
 
@@ -92,7 +92,7 @@ def raised(game):
         ("f", scaled(planning, "gradient")),
         ("h", scaled(Simplex, "maximum")),
         ("h", scaled(Ball, "maximum")),
-        ("j", scaled(costs, "jensen_shannon")),
+        ("j", scaled(cost_players, "jensen_shannon")),
         ("l", scaled(FutureSampler, "law")),
         ("l", (FutureSampler, "rows", uniform_rows)),
         ("n", (samples, "product_mdp", other_law)),
@@ -147,7 +147,7 @@ def test_recovery_is_as_exact_as_the_errata_say(done):
 
 def test_the_command_prints_what_the_documentation_shows(done):
     assert done.returncode == 0, done.stderr
-    page = (Path(__file__).parents[1] / "docs" / "cli.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
     shown = re.search(r"^\$ etairl theory\n(.*?)^```", page, re.M | re.DOTALL)[1]
     lines = [line for line in shown.splitlines() if line != "…"]
     assert len(lines) == 5

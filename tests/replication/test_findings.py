@@ -10,10 +10,12 @@ from made_up import made_up_study
 from scipy import stats
 
 from etairl.replication.findings import findings
+from etairl.replication.paper_report import paper_data
 from etairl.replication.paper_studies import named_jobs
-from etairl.replication.reporting import report_data
-from etairl.replication.rules import best_of, foretold
+from etairl.replication.predictions import judge_prediction
+from etairl.replication.rules import best_of
 from etairl.studies.jobs import Job
+from etairl.studies.report_data import report_data
 from etairl.studies.summary import (
     across_tasks,
     baseline,
@@ -27,7 +29,7 @@ CHEETAH = "HalfCheetah-v5"
 
 
 def row(job: Job, value: float, floor: float = 0.01, **others) -> dict:
-    """Everything of a result row that is read here; the cost is three times the distance."""
+    """Everything of a result row that is read here; 1 − score is three times the distance."""
     distances = {
         f"{name}{suffix}": x
         for name in ("mmd2_rho", "mmd2_mu", "mmd2_rho_raw", "mmd2_mu_raw")
@@ -40,10 +42,9 @@ def row(job: Job, value: float, floor: float = 0.01, **others) -> dict:
         "arm": arm,
         "eta": eta,
         "seed": job.config.seed,
-        "gamma_rl": job.config.sac.gamma_rl,
-        "cost": 3 * value,
+        "gamma_rl": job.config.solver.gamma_rl,
+        "score": 1 - 3 * value,
         "success": None,
-        "normalised_cost": None,
         "collapsed_share": 0.0,
         **distances,
         **others,
@@ -261,7 +262,7 @@ def test_share_of_other_frames_is_from_gail_and_not_from_uniform():
 def test_verdict_on_the_prediction(low, value, high, verdict):
     relative = {"value": value, "low": low, "high": high, "note": "why"}
     change = {"ours": 0.19, "other": 0.2, "relative": relative, "power": 0.31}
-    found = foretold({"mmd2_mu": change, "cost": None}, 0.006)
+    found = judge_prediction({"mmd2_mu": change, "shortfall": None}, 0.006)
     assert (found["verdict"], found["verdicts"]) == (verdict, {"mmd2_mu": verdict})
     assert "0.6 % other frames" in found["note"]
     assert "0.19 beside 0.2" in found["note"]
@@ -278,7 +279,8 @@ def test_predictions_of_a_study(tmp_path):
     study = made_up_study(
         tmp_path / "s", jobs, lambda j: 0.2 * changed.get(kappa(j), 1.0) * wobble(j, 0.002)
     )
-    found = {(p["env"], p["arm"], p["eta"]): p for p in report_data(study)["predictions"]}
+    predicted = paper_data(study, report_data(study))["predictions"]
+    found = {(p["env"], p["arm"], p["eta"]): p for p in predicted}
     assert found[CHEETAH, "default", "geometric:0.5"]["verdict"] == "agrees"
     assert found[CHEETAH, "default", "geometric:0.75"]["verdict"] == "disagrees"
     assert found[CHEETAH, "default", "geometric:1"]["verdict"] is None
@@ -292,7 +294,7 @@ def many_tasks(env: str, cost: dict, success: dict, collapsed: dict, seeds: int 
         kind = "idle" if job.arm == "idle" else "gail" if kappa(job) == 0.0 else "megan"
         noise = 0.01 * np.sin(1 + 7 * job.config.seed + 3 * kappa(job) + len(kind))
         known = {
-            "normalised_cost": cost[kind] + noise,
+            "score": 1 - cost[kind] - noise,
             "success": success[kind] + noise,
             "collapsed_share": collapsed[kind] + noise,
         }
@@ -335,15 +337,20 @@ def test_gail_at_its_floor_cannot_be_beaten():
     assert f"Already at the expert's floor of 0.01: {names}" in found.sentence
 
 
-def test_rows_of_many_tasks_have_what_was_solved(tmp_path):
+@pytest.mark.parametrize("given", [{"score": 0.3}, {"normalised_cost": 0.7}], ids=["now", "0.1"])
+def test_rows_of_many_tasks_have_what_was_solved(tmp_path, given):
     """The result of a run has both numbers only where there are many tasks."""
     jobs = named_jobs("navigation", "quick", [0], ["etairl/Navigation-v0"])[:2]
     study = made_up_study(tmp_path / "s", jobs, lambda _: 0.2)
     file = study.run_path(study.jobs[0]) / "result.json"
     result = json.loads(file.read_text())
-    result["remaining"] |= {"success": 0.4, "normalised_cost": 0.7}
+    result["remaining"] |= {"success": 0.4} | given
     file.write_text(json.dumps(result))
     rows = result_rows(study)
-    assert [(r["success"], r["normalised_cost"]) for r in rows] == [(0.4, 0.7), (None, None)]
+    # The other run has none of its own: return 400, expert 1000, random 0.
+    assert [(r["success"], r["score"]) for r in rows] == [
+        (0.4, pytest.approx(0.3)),
+        (None, pytest.approx(0.4)),
+    ]
     entry = statistics(rows, study.jobs)[0]
-    assert (entry["success"]["mean"]["value"], entry["normalised_cost"]["seeds"]) == (0.4, 1)
+    assert entry["success"]["mean"]["value"] == 0.4

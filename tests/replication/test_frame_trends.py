@@ -10,11 +10,12 @@ from made_up import made_up_study
 
 from etairl.cli.app import main
 from etairl.replication.frame_trends import trends
-from etairl.replication.notes import notes
+from etairl.replication.paper_report import paper_data, paper_notes
 from etairl.replication.paper_studies import named_jobs
-from etairl.replication.reporting import report_data
+from etairl.replication.shortfall import telling_rows
 from etairl.studies.jobs import Job
-from etairl.studies.study import Study
+from etairl.studies.report_data import report_data
+from etairl.studies.study_folder import Study
 from etairl.studies.summary import result_rows, tv_from_gail
 
 CHEETAH = "HalfCheetah-v5"
@@ -43,7 +44,7 @@ def test_the_line_is_found(study):
     assert [(t["arm"], t["metric"]) for t in found] == [
         ("default", "mmd2_rho"),
         ("default", "mmd2_mu"),
-        ("default", "cost"),
+        ("default", "shortfall"),
     ]
     trend = found[1]
     assert (trend["env"], trend["to"], trend["settings"]) == (CHEETAH, "geometric:1", 7)
@@ -71,7 +72,7 @@ def test_only_one_weighting_varies_on_a_line(jobs, tmp_path):
 
 
 def test_a_study_half_done(study):
-    """κ = 1 has one seed, and no cost; another seed has a single run."""
+    """κ = 1 has one seed, and no score; another seed has a single run."""
     rows = [
         row
         for row in result_rows(study)
@@ -80,7 +81,7 @@ def test_a_study_half_done(study):
         and (row["seed"] != 2 or row["eta"] == "geometric:0")
     ]
     for row in rows:
-        row["cost"] = None if row["eta"] == "geometric:1" else row["cost"]
+        row["score"] = None if row["eta"] == "geometric:1" else row["score"]
     rho, mu, cost = trends(rows, study.jobs)
     assert (mu["settings"], mu["to"], mu["runs"], mu["seeds"]) == (7, "geometric:1", 13, 2)
     assert mu["reach"] == rho["reach"] == pytest.approx(0.3672, abs=5e-5)
@@ -90,8 +91,8 @@ def test_a_study_half_done(study):
 
 def test_runs_of_a_few_cycles_say_nothing(jobs, tmp_path):
     study = made_up_study(tmp_path / "s", jobs, value, scale="smoke")
-    assert trends(result_rows(study), study.jobs) == []
-    assert report_data(study)["trends"] == []
+    assert trends(telling_rows(result_rows(study)), study.jobs) == []
+    assert paper_data(study, report_data(study))["trends"] == []
 
 
 @pytest.mark.parametrize(
@@ -109,7 +110,12 @@ def test_changes_in_the_notes(jobs, tmp_path, scaled, words):
         return scaled(value(job), 4.0 if (job.config.seed + round(8 * kappa)) % 2 else -2.0)
 
     study = made_up_study(tmp_path / "s", jobs, level)
-    lines = notes(study, report_data(study), []).split("## All κ together")[1].splitlines()
+    data = report_data(study)
+    lines = (
+        paper_notes(study, data | paper_data(study, data), [])
+        .split("## All κ together")[1]
+        .splitlines()
+    )
     (line,) = [x for x in lines if "MMD² of μ | 21 |" in x]
     assert re.search(words, line), line
 
@@ -127,9 +133,9 @@ def test_every_spelling_is_on_the_line(jobs, tmp_path):
 
 
 def test_in_tables_notes_and_on_the_terminal(study, capsys):
-    data = report_data(study)
-    kept = json.loads((study.path / "statistics.json").read_text())["trends"]
-    assert data["trends"] == kept
+    data = paper_data(study, report_data(study))
+    kept = json.loads((study.path / "claims.json").read_text())["trends"]
+    assert json.loads(json.dumps(data["trends"])) == kept
     assert len(kept) == 3
     assert main(["report", str(study.path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["trends"] == kept

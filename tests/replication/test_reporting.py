@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 from made_up import made_up_study
 
-from etairl.replication.notes import notes
+from etairl.replication.paper_report import paper_data, paper_notes
 from etairl.replication.paper_studies import named_jobs
-from etairl.replication.reporting import as_study, report_data
-from etairl.runs import versions, write_json
-from etairl.studies.study import Study
+from etairl.runs import versions
+from etairl.storage import write_json
+from etairl.studies.report_data import as_study, report_data
+from etairl.studies.study_folder import Study
 
 JOBS = named_jobs("figure1", "quick", [0], ["Hopper-v5"])
 
@@ -35,7 +36,8 @@ def tree(path: Path) -> dict[str, tuple[int, bytes | None]]:
 
 
 def readme(study: Study) -> str:
-    return notes(study, report_data(study), [])
+    data = report_data(study)
+    return paper_notes(study, data | paper_data(study, data), [])
 
 
 def test_failures_are_carried_over(tmp_path):
@@ -72,7 +74,7 @@ def test_a_report_elsewhere_leaves_the_study_as_it_is(tmp_path):
     before = tree(study.path)
     report_data(as_study([study.path], tmp_path / "copy"))
     assert tree(study.path) == before
-    assert not (study.path / "summary").exists()
+    assert not (study.path / "summary.jsonl").exists()
 
 
 def test_versions_are_those_of_the_runs(tmp_path):
@@ -81,32 +83,30 @@ def test_versions_are_those_of_the_runs(tmp_path):
     for file in files:
         write_json(file, {"etairl": "0.0.9", "jax": "0.0.1", "demonstrations": file.parent.name})
     assert report_data(study)["versions"] == {"etairl": "0.0.9", "jax": "0.0.1"}
-    assert readme(study).endswith("\n\nVersions: etairl 0.0.9, jax 0.0.1.\n")
+    assert "\n\nMade with: etairl 0.0.9, jax 0.0.1.\n\n" in readme(study)
     write_json(files[1], {"etairl": "0.0.9", "jax": "0.0.2"})
     files[2].unlink()
     text = (
         "Made with different versions: etairl 0.0.9, jax 0.0.1 or 0.0.2, unknown for 1 of 3 runs."
     )
-    assert readme(study).endswith(f"\n\n{text}\n")
+    assert f"\n\n{text}\n\n" in readme(study)
     copy = as_study([study.path], tmp_path / "copy")
-    assert readme(copy).endswith(f"\n\n{text}\n")
+    assert f"\n\n{text}\n\n" in readme(copy)
 
 
 def test_digests_of_before_do_not_say_their_versions(tmp_path):
     study = made_up_study(tmp_path / "one", JOBS[:2], level)
     small = as_study([study.path], tmp_path / "small")
     assert report_data(small)["versions"] == versions()
-    for file in (small.path / "summary").iterdir():
-        kept = json.loads(file.read_text())
-        del kept["versions"]
-        file.write_text(json.dumps(kept, separators=(",", ":")) + "\n")
+    file = small.path / "summary.jsonl"
+    kept = [json.loads(line) for line in file.read_text().splitlines()]
+    for digest in kept:
+        del digest["versions"]
+    file.write_text("".join(json.dumps(d, separators=(",", ":")) + "\n" for d in kept))
     assert report_data(small)["versions"] == {"unknown": "for 2 of 2 runs"}
     copy = as_study([small.path], tmp_path / "copy")
-    assert readme(copy).endswith("\n\nVersions: unknown for 2 of 2 runs.\n")
-    names = [f"{job.name}.json" for job in small.jobs]
-    for name in names:
-        kept, copied = ((s.path / "summary" / name).read_bytes() for s in (small, copy))
-        assert kept == copied
+    assert "\n\nMade with: unknown for 2 of 2 runs.\n\n" in readme(copy)
+    assert file.read_bytes() == (copy.path / "summary.jsonl").read_bytes()
 
 
 @pytest.mark.parametrize("scale", ["quick", "smoke"])

@@ -15,7 +15,7 @@ from processes import running
 from etairl.studies.cluster import run_on_ray
 from etairl.studies.grid import read_grid
 from etairl.studies.processes import Ended, environment, run_locally
-from etairl.studies.study import Study
+from etairl.studies.study_folder import Study
 from etairl.studies.tables import write_tables
 from etairl.types import InputError
 
@@ -54,7 +54,7 @@ def cluster(tmp_path_factory) -> Iterator[Any]:
 def begin(folder: Path, name: str) -> Study:
     path = folder / "grid.toml"
     path.write_text(GRID)
-    return Study.open(folder / name, "grid", None, read_grid(path))
+    return Study.open(folder / name, "grid", None, read_grid(path).jobs)
 
 
 def workers() -> list[int]:

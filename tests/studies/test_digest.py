@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from dataclasses import fields, make_dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,11 +11,12 @@ from made_up import made_up_study
 
 from etairl.cli.app import main
 from etairl.locks import locked
+from etairl.replication.paper_report import paper_data
 from etairl.replication.paper_studies import named_jobs
-from etairl.replication.reporting import as_study, report_data
 from etairl.runs import RunDirectory
-from etairl.studies.digest import fingerprint
-from etairl.studies.study import Study
+from etairl.studies.report_data import as_study, report_data
+from etairl.studies.study_folder import Study
+from etairl.training.flat import configure
 from etairl.types import InputError
 
 TABLES = ("results.csv", "results.json", "statistics.json")
@@ -44,6 +45,18 @@ def without_runs(study: Study, path: Path) -> Study:
     return Study(path)
 
 
+def drop_lines(path: Path, name: str) -> None:
+    file = path / "summary.jsonl"
+    kept = [x for x in file.read_text().splitlines(True) if json.loads(x)["name"] != name]
+    file.write_text("".join(kept))
+
+
+def replace_line(study: Study, name: str, text: str) -> None:
+    drop_lines(study.path, name)
+    with (study.path / "summary.jsonl").open("a") as stream:
+        stream.write(text + "\n")
+
+
 def test_without_its_runs_a_study_has_the_same_tables_and_page(study, tmp_path):
     small = without_runs(study, tmp_path / "small")
     for name in TABLES:
@@ -67,7 +80,7 @@ def test_without_its_runs_a_study_goes_on(study, tmp_path, capsys, monkeypatch):
 def test_results_in_another_folder_are_complete_and_say_how_they_were_made(study, tmp_path):
     missing = study.jobs[-1]
     shutil.rmtree(study.run_path(missing))
-    (study.path / "summary" / f"{missing.name}.json").unlink()
+    drop_lines(study.path, missing.name)
     out = tmp_path / "results"
     untouched = {p: p.stat().st_mtime_ns for p in study.path.rglob("*.csv")}
     assert main(["report", str(study.path), "-o", str(out)]) == 0
@@ -77,7 +90,7 @@ def test_results_in_another_folder_are_complete_and_say_how_they_were_made(study
     assert "17 of 18 runs are finished. Missing: Hopper-v5, bare: 1." in text
     kept = Study(out)
     assert [job.name for job in kept.jobs if not kept.finished(job)] == [missing.name]
-    assert sum(p.stat().st_size for p in (out / "summary").iterdir()) < 18 * 20_000
+    assert (out / "summary.jsonl").stat().st_size < 18 * 20_000
     # Another study takes them instead of making them again.
     other = Study.open(tmp_path / "other", "figure1", "quick", QUICK)
     assert len(other.reuse(kept, other.jobs)) == 17
@@ -96,7 +109,7 @@ def test_results_keep_runs_that_the_study_has_lost(study, tmp_path):
 
 def test_a_report_of_nothing_overwrites_nothing(study, tmp_path, capsys):
     small = without_runs(study, tmp_path / "small")
-    shutil.rmtree(small.path / "summary")
+    (small.path / "summary.jsonl").unlink()
     before = contents(small.path)
     assert main(["report", str(small.path)]) == 2
     assert "has no finished run yet" in capsys.readouterr().err
@@ -112,11 +125,48 @@ def test_a_digest_of_other_settings_does_not_count(study, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["{", "[1]", "{}", '{"settings": 1}', "x" * 300_000])
-def test_a_damaged_digest_is_said(study, tmp_path, text):
+@pytest.mark.parametrize("old", [True, False], ids=["0.1", "now"])
+def test_a_damaged_digest_is_said(study, tmp_path, text, old):
     small = without_runs(study, tmp_path / "small")
-    (small.path / "summary" / f"{small.jobs[0].name}.json").write_text(text)
-    with pytest.raises(InputError, match=r"(is damaged|is too large).*remove it"):
-        small.finished(small.jobs[0])
+    job = small.jobs[0]
+    if old:
+        drop_lines(small.path, job.name)
+        (small.path / "summary").mkdir()
+        (small.path / "summary" / f"{job.name}.json").write_text(text)
+    else:
+        replace_line(small, job.name, text)
+    with pytest.raises(InputError, match=r"(is damaged|is too large).*remove"):
+        small.finished(job)
+
+
+def test_a_line_with_a_name_may_be_damaged_too(study, tmp_path):
+    small = without_runs(study, tmp_path / "small")
+    name = small.jobs[0].name
+    for rest, why in (({}, "is damaged"), ({"result": "x" * 300_000}, "is too large")):
+        replace_line(small, name, json.dumps({"name": name} | rest))
+        with pytest.raises(InputError, match=rf"the line of {name} {why}.*remove it"):
+            Study(small.path).finished(small.jobs[0])
+
+
+def test_digests_of_version_01_are_read_and_reused(study, tmp_path):
+    """They were a file per run, with a fingerprint instead of the settings."""
+    small = without_runs(study, tmp_path / "small")
+    before = contents(small.path)
+    lines = [json.loads(x) for x in (small.path / "summary.jsonl").read_text().splitlines()]
+    (small.path / "summary.jsonl").unlink()
+    for line in lines:
+        del line["config"]
+        text = json.dumps(line | {"settings": "0" * 64})
+        file = small.path / "summary" / f"{line.pop('name')}.json"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(json.dumps({k: v for k, v in json.loads(text).items() if k != "name"}))
+    old = Study(small.path)
+    assert main(["report", str(old.path)]) == 0
+    assert contents(old.path) == before
+    other = Study.open(tmp_path / "other", "figure1", "quick", QUICK)
+    assert len(other.reuse(old, other.jobs)) == len(QUICK)
+    kept = [json.loads(x) for x in (other.path / "summary.jsonl").read_text().splitlines()]
+    assert all(line["config"]["env"] == "Hopper-v5" for line in kept)
 
 
 def test_single_runs_with_other_settings_are_other_settings(study, tmp_path):
@@ -124,7 +174,7 @@ def test_single_runs_with_other_settings_are_other_settings(study, tmp_path):
     job = QUICK[0]
     paths = []
     for number, gamma in enumerate((0.99, 0.9)):
-        config = replace(job.config, seed=number, sac=replace(job.config.sac, gamma_rl=gamma))
+        config = replace(configure(job.config, gamma_rl=gamma), seed=number)
         made = made_up_study(tmp_path / str(number), [replace(job, config=config)], level)
         paths.append(made.run_path(made.jobs[0]))
     both = as_study(paths, tmp_path / "both")
@@ -148,7 +198,7 @@ def test_two_smoke_studies_together_say_nothing_about_claims(tmp_path):
     ]
     both = as_study([study.path for study in made], tmp_path / "both")
     assert both.scale == "smoke"
-    assert report_data(both)["findings"] == []
+    assert paper_data(both, report_data(both))["findings"] == []
 
 
 def test_a_report_of_several_studies_can_be_repeated(study, tmp_path):
@@ -189,36 +239,15 @@ def test_a_run_that_is_made_again_has_its_own_digest(study):
     job = study.jobs[0]
     result = json.loads((study.run_path(job) / "result.json").read_text())
     RunDirectory(study.run_path(job)).finish(result | {"cycles": 41})
-    digest = study.digest(job)
-    assert digest is not None
-    assert digest.result["cycles"] == 41
+    assert study.digests()[job.name].result["cycles"] == 41
 
 
-@pytest.mark.parametrize("name", ["figure1", "figure3"])
-def test_the_digests_that_are_kept_here_count(name):
-    """Where a new setting breaks this, name it in `_SINCE_DIGESTS`."""
+@pytest.mark.parametrize(("name", "runs"), [("figure1", 81), ("figure2", 48), ("figure3", 30)])
+def test_the_digests_that_are_kept_here_count(name, runs):
     kept = Study(RESULTS / name)
-    digests = {p.stem for p in (kept.path / "summary").iterdir()}
-    assert {job.name for job in kept.jobs if kept.finished(job)} == digests
-    assert len(digests) == {"figure1": 81, "figure3": 30}[name]
-
-
-def with_later(config, **more):
-    """The same settings with another one, whose default is 0."""
-    kind = make_dataclass("Later", [("later", int, 0)], bases=(type(config),), frozen=True)
-    return kind(**{f.name: getattr(config, f.name) for f in fields(config)}, **more)
-
-
-def test_digests_outlive_settings_that_came_later(monkeypatch):
-    config = QUICK[0].config
-    before = fingerprint(config)
-    nested = replace(config, sac=with_later(config.sac))
-    assert fingerprint(with_later(config)) != before
-    assert fingerprint(nested) != before
-    monkeypatch.setattr("etairl.studies.jobs._SINCE_DIGESTS", ("later",))
-    assert fingerprint(with_later(config)) == fingerprint(nested) == before
-    others = with_later(config, later=1), replace(config, sac=with_later(config.sac, later=1))
-    assert len({before, *map(fingerprint, others)}) == 3
+    names = [json.loads(x)["name"] for x in (kept.path / "summary.jsonl").read_text().splitlines()]
+    assert {job.name for job in kept.jobs if kept.finished(job)} == set(names)
+    assert len(names) == runs
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
@@ -242,8 +271,8 @@ def test_a_number_that_is_not_finite_is_said(study, tmp_path, capsys, name, numb
 
 def test_a_digest_with_a_number_that_is_not_finite_is_damaged(study, tmp_path):
     small = without_runs(study, tmp_path / "small")
-    file = small.path / "summary" / f"{small.jobs[0].name}.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"length": float("nan")}))
+    name = small.jobs[0].name
+    replace_line(small, name, json.dumps({"name": name, "result": {}, "length": float("nan")}))
     with pytest.raises(InputError, match=r"is damaged.*remove it"):
         small.finished(small.jobs[0])
 
@@ -257,7 +286,7 @@ def test_what_a_kill_left_of_a_finished_run_goes(study, tmp_path):
     other = Study.open(tmp_path / "other", "figure1", "quick", QUICK)
     assert other.reuse(study, [job]) == [job]
     kept = sorted(p.name for p in other.run_path(job).iterdir())
-    study.digest(job)
+    study.digests()
     assert sorted(p.name for p in run.iterdir()) == kept
     assert not {"replay", "checkpoints"} & set(kept)
     assert "result.json" in kept

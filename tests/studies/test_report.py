@@ -14,9 +14,10 @@ from etairl.cli.app import main
 from etairl.evaluation.statistics import Interval
 from etairl.figures.page import study_page
 from etairl.replication.findings import decide, decide_similar, findings
+from etairl.replication.paper_report import paper_data
 from etairl.replication.paper_studies import named_jobs
-from etairl.replication.reporting import report_data
-from etairl.studies.study import Study
+from etairl.studies.report_data import report_data
+from etairl.studies.study_folder import Study
 from etairl.studies.summary import result_rows, statistics
 from etairl.types import InputError
 
@@ -46,13 +47,13 @@ def page(study) -> Path:
     return study.path / "report.html"
 
 
-def test_rows_and_normalised_cost(study):
+def test_rows_and_score(study):
     rows = result_rows(study)
     assert len(rows) == len(study.jobs) == 3 * 2 * 9
     first = rows[0]
-    # Return 1000 (1 - 3 v), expert 1000, random 0: the cost is 3 v.
-    assert first["cost"] == pytest.approx(3 * first["mmd2_mu"])
-    assert first["cost"] == pytest.approx(3 * level(study.jobs[0]))
+    # Return 1000 (1 - 3 v), expert 1000, random 0: the score is 1 - 3 v.
+    assert first["score"] == pytest.approx(1 - 3 * first["mmd2_mu"])
+    assert first["score"] == pytest.approx(1 - 3 * level(study.jobs[0]))
 
 
 def test_statistics_by_hand(study):
@@ -130,7 +131,8 @@ def test_poisson_and_discounts(tmp_path):
 
 
 def test_the_prediction_stands_beside_what_was_measured(study):
-    found = [p for p in report_data(study)["predictions"] if p["env"] == ENVS[1]]
+    predicted = paper_data(study, report_data(study))["predictions"]
+    found = [p for p in predicted if p["env"] == ENVS[1]]
     small = {p["eta"]: p for p in found if p["small"]}
     assert list(small) == ["geometric:0.25", "geometric:0.5", "geometric:0.75"]
     assert small["geometric:0.75"]["tv"] == pytest.approx(0.0060, abs=5e-5)
@@ -152,8 +154,8 @@ def test_tables_and_figures(study, page):
         assert (study.path / "figures" / f"{name}.png").stat().st_size > 10_000
         assert "<svg" in (study.path / "figures" / f"{name}.svg").read_text()[:2000]
     told = (study.path / "README.md").read_text().partition("## Small κ")[2].partition("## ")[0]
-    assert told.count("geometric:0.75") == 2  # one arm, two environments
-    shares = re.findall(r"geometric:0\.75 \| (\d\.\d)\s% other frames in episodes as long", told)
+    assert told.count("geometric:0.75 |") == 2  # one arm, two environments
+    shares = re.findall(r"geometric:0\.75: (\d\.\d)\s% other frames in episodes as long", told)
     assert shares == ["0.9", "0.9"]  # 0.6 at 500 steps; the first cycles fell after 200
 
 
@@ -184,20 +186,20 @@ def test_a_report_on_nothing_leaves_nothing_behind(tmp_path, monkeypatch, capsys
 
 def test_a_study_file_without_runs_is_named(tmp_path):
     (tmp_path / "study.json").write_text("{}")
-    with pytest.raises(InputError, match=r"is no study: its study\.json has no 'name'"):
+    with pytest.raises(InputError, match=r"is not a study: its study\.json has no 'name'"):
         Study(tmp_path)
 
 
 def test_smoke_says_nothing_about_claims(tmp_path):
     jobs = named_jobs("figure1", "smoke", range(2), ENVS)
     made = made_up_study(tmp_path / "s", jobs, level, "smoke")
-    assert report_data(made)["findings"] == []
+    assert paper_data(made, report_data(made))["findings"] == []
 
 
 def test_the_page_asks_nobody_for_anything_and_runs_no_text(study):
     data = report_data(study)
     data["name"] = "</script><script>alert(1)</script> NaN"
-    data["rows"][0]["cost"] = float("nan")
+    data["rows"][0]["score"] = float("nan")
     text = study_page(data)
     assert not re.search(r"""(?:src|href)=["'](?!data:,|#)""", text)
     assert "http" not in text.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
@@ -206,7 +208,7 @@ def test_the_page_asks_nobody_for_anything_and_runs_no_text(study):
     assert inner is not None
     again = json.loads(inner[1])
     assert again["name"] == data["name"]
-    assert again["rows"][0]["cost"] is None
+    assert again["rows"][0]["score"] is None
     assert len(text) < 1_000_000
 
 
@@ -268,9 +270,9 @@ def test_in_a_browser(study, page, tmp_path, width, scheme, background):
     assert (seen["ready"], seen["background"]) == ("yes", background)
     assert seen["milliseconds"] < 2000
     # Two environments with two arms each, three metrics; all settings of each; the curves. Two
-    # claims on MMD² and one on the cost.
+    # claims on MMD² and one on 1 − score.
     assert elements.count("<figure>") == 12 + 2 + 1
-    assert elements.count('class="finding') == 12 + 1  # and one kind of trouble
+    assert elements.count('class="finding') == 12 + 1  # and one kind of warning
     assert "discriminator_saturated" in elements
     assert "0.9 % in episodes as long as those of the last cycles" in elements
 

@@ -21,8 +21,8 @@ from etairl.demos import load_demos, save_demos
 from etairl.locks import held, locked
 from etairl.studies.grid import read_grid
 from etairl.studies.processes import environment, run_locally
-from etairl.studies.study import Progress, Study
-from etairl.studies.worker import FAILED, ONE_THREAD, STOPPED, work
+from etairl.studies.study_folder import RunProgress, Study
+from etairl.studies.worker import FAILED, ONE_THREAD, STOPPED, work, work_and_evaluate
 from etairl.types import InputError
 
 TABLES = ("results.csv", "results.json", "statistics.json")
@@ -135,12 +135,12 @@ def test_a_failed_run_says_why_and_stops_no_other(folder, unbroken, monkeypatch,
     (blocked / "notes.txt").write_text("mine")
     assert main(["study", "tiny.toml", "-o", "spoiled", "--reuse", "unbroken", "--workers=1"]) == 1
     said = capsys.readouterr()
-    assert "exists and is no run" in said.err
+    assert "exists and is not a run" in said.err
     assert "1 of 2 runs are finished" in said.out
     assert main(["study", "status", "spoiled", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert {state: n for state, n in found["counts"].items() if n} == {"finished": 1, "failed": 1}
-    assert "exists and is no run" in found["runs"][1]["why"]
+    assert "exists and is not a run" in found["runs"][1]["why"]
 
 
 def test_a_run_that_somebody_works_on_is_left_alone(unbroken, tmp_path):
@@ -152,6 +152,23 @@ def test_a_run_that_somebody_works_on_is_left_alone(unbroken, tmp_path):
         with pytest.raises(InputError, match="another process works on"), study.claimed(job, 0.0):
             pass
     assert study.progress(job).state == "waiting"
+
+
+def test_a_finished_run_is_evaluated_where_the_study_asks_for_it(unbroken, tmp_path):
+    job = Study(unbroken).jobs[0]
+    study = Study.open(tmp_path / "s", "tiny", None, [job], evaluate=2)
+    assert study.reuse(Study(unbroken), [job]) == [job]
+    assert work_and_evaluate(study.path, job.name, 60.0) == 0
+    rows = json.loads((study.run_path(job) / "evaluation.json").read_text())
+    assert {"learner", "behaviour cloning", "random"} <= {row["name"] for row in rows}
+    (digest,) = study.digests().values()
+    assert digest.evaluation is not None
+    assert digest.evaluation[0]["score"] is not None
+    assert study.evaluated(job)
+    (study.run_path(job) / "evaluation.json").unlink()
+    (study.run_path(job) / "policy.safetensors").unlink()
+    assert work_and_evaluate(study.path, job.name, 60.0) == FAILED
+    assert "policy.safetensors" in (study.failure(job) or "")
 
 
 def test_a_study_runs_once_at_a_time(folder, unbroken, monkeypatch, capsys):
@@ -166,9 +183,9 @@ def test_a_folder_with_another_study_is_refused(unbroken, tmp_path):
     with pytest.raises(InputError, match="holds the study tiny"):
         Study.open(unbroken, "other", None, jobs)
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match="exists and is no study"):
+    with pytest.raises(InputError, match="exists and is not a study"):
         Study.open(tmp_path, "tiny", None, jobs)
-    with pytest.raises(InputError, match="is no study"):
+    with pytest.raises(InputError, match="is not a study"):
         Study(tmp_path)
 
 
@@ -242,7 +259,7 @@ def test_workers_of_two_studies_keep_to_different_cores(tmp_path):
 
 
 def test_one_command_at_a_time_works_on_a_run(folder, tmp_path):
-    study = Study.open(tmp_path / "s", "tiny", None, read_grid(folder / "tiny.toml"))
+    study = Study.open(tmp_path / "s", "tiny", None, read_grid(folder / "tiny.toml").jobs)
     job = study.jobs[0]
     with held(study.run_path(job)):  # as `etairl resume` does
         assert work(study.path, job.name, 60.0) == FAILED
@@ -266,21 +283,22 @@ def test_a_worker_has_a_core_of_its_own(unbroken, tmp_path, monkeypatch):
     assert study.progress(study.jobs[0]).state in ("stopped", "waiting", "finished")
 
 
-def progress(state, transitions=0, seconds=None) -> Progress:
-    return Progress("run", state, transitions, 1000, seconds, None)
+def progress(state, transitions=0, seconds=None) -> RunProgress:
+    return RunProgress("run", state, transitions, 1000, seconds, None)
 
 
-def test_time_left_counts_what_is_made_from_now_on():
-    """Nine runs at half; two made a tenth each in 60 s: 4.3 runs are left, of 300 s each."""
-    found = [progress("running", at, 300.0) for at in [600] * 2 + [500] * 7]
+def test_the_bar_and_the_status_say_the_same_time_left():
+    """Two run at half a second a transition: 4,300 are left of nine runs, by two at a time."""
+    runs = [progress("running", 600, 300.0)] * 2 + [progress("stopped", 500, 250.0)] * 7
     notes = []
 
     class Noting(Meter):
         def update(self, done, note):
             notes.append(note)
 
-    study_command._show(Noting("runs", 9), found, gained=0.2, spent=60.0)
-    assert notes == ["0 done, 9 running, about 22 min left"]
+    study_command._show(Noting("runs", 9), runs)
+    assert notes == ["0 done, 2 running, about 18 min left"]
+    assert study_command._left(runs, None) == pytest.approx(4300 * 0.5 / 2)
 
 
 def test_finished_runs_are_read_once(unbroken, monkeypatch):
@@ -289,7 +307,7 @@ def test_finished_runs_are_read_once(unbroken, monkeypatch):
     first = study_command._look(study, study.jobs, known)
     assert study_command._look(study, study.jobs, known) == first
     assert read == [job.name for job in study.jobs]
-    assert study_command._made(first) == len(study.jobs)
+    assert [p.share for p in first] == [1.0] * len(study.jobs)
 
 
 def counted(progress, read):

@@ -6,7 +6,7 @@ import pytest
 from etairl.eta import Dirac, Geometric
 from etairl.penalties import GAN, Ball, Simplex, jensen_shannon, surrogate_step
 from etairl.regularisers import Entropy
-from etairl.replication.claims.costs import emma_angle
+from etairl.replication.claims.cost_players import emma_angle
 from etairl.tabular.exact_measures import mu
 from etairl.tabular.game import Game, LinearCosts
 from etairl.tabular.generators import go_stay, go_stay_policy, random_mdp, random_policy

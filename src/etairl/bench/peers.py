@@ -15,8 +15,10 @@ ROUND = 200
 """updates in one round of timing"""
 
 
-def milliseconds(library: str, environment: str, hidden: list[int], batch: int, way: int) -> float:
-    """The fastest of several rounds of updates on random transitions, `way` updates in a call.
+def milliseconds(
+    library: str, environment: str, hidden: list[int], batch: int, calls: int
+) -> float:
+    """The fastest of several rounds of updates on random transitions, `calls` updates in a call.
 
     By default both libraries make one update in a call; SBX is fastest when a whole round is one
     compiled loop.
@@ -39,12 +41,12 @@ def milliseconds(library: str, environment: str, hidden: list[int], batch: int, 
     options = {"include_cfrc_ext_in_observation": False} if environment == "Ant-v5" else {}
     model = SAC("MlpPolicy", make_vec_env(environment, env_kwargs=options), **settings)
     model.learn(2 * batch + 1)
-    model.train(way, batch)  # compiles
+    model.train(calls, batch)  # compiles
     taken = []
     for _ in range(3):
         start = time.perf_counter()
-        for _ in range(ROUND // way):
-            model.train(way, batch)
+        for _ in range(ROUND // calls):
+            model.train(calls, batch)
         taken.append(time.perf_counter() - start)
     return 1e3 * min(taken) / ROUND
 
@@ -58,11 +60,11 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--updates-per-call", type=int, default=1)
     given = parser.parse_args()
-    found = milliseconds(
+    taken = milliseconds(
         given.library, given.environment, given.hidden, given.batch, given.updates_per_call
     )
     package = {"sb3": "stable-baselines3", "sbx": "sbx-rl"}[given.library]
-    print(json.dumps({"milliseconds": found, "version": version(package)}))
+    print(json.dumps({"milliseconds": taken, "version": version(package)}))
 
 
 if __name__ == "__main__":

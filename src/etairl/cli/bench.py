@@ -1,6 +1,7 @@
 """`etairl bench`: the speed tables."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -9,14 +10,16 @@ import tyro
 
 from etairl.cli.console import out, parse, print_json, table, track, working
 
-What = Literal["all", "sampling", "solver", "run", "study", "tabular"]
+BenchName = Literal["all", "sampling", "solver", "run", "study", "tabular"]
+Speeds = dict[str, Any]
+"""measurements by name: one, or a list of the same kind"""
 
 
 @dataclass(frozen=True)
-class Config:
+class BenchConfig:
     """Measure speed, as ratios within one run. Exit code 1 if a ratio is beyond its limit."""
 
-    what: Annotated[tyro.conf.Positional[What], tyro.conf.arg(metavar="WHAT")] = "all"
+    what: Annotated[tyro.conf.Positional[BenchName], tyro.conf.arg(metavar="WHAT")] = "all"
     """sampling: index draws beside a plain uniform draw, MMD² beside its matrix products;
     solver: gradient updates, and rollouts beside the bare simulator; run: a cycle of MEGAN beside
     one of GAIL and beside the bare simulator; study: runs side by side beside runs one by one;
@@ -29,166 +32,92 @@ class Config:
 
 
 def run(arguments: list[str]) -> int:
-    """The command."""
-    config = parse(Config, arguments, "bench")
-    found: dict[str, Any] = {}
-    good = True
-    benches = {
-        "sampling": _sampling,
-        "solver": _solver,
-        "run": _run,
-        "study": _study,
-        "tabular": _tabular,
-    }
-    for name, bench in benches.items():
+    """Measure what was asked for and print the tables."""
+    config = parse(BenchConfig, arguments, "bench")
+    measured: Speeds = {}
+    for name, bench in _BENCHES.items():
         if config.what in (name, "all"):
-            result, ok = bench(config)
-            found |= result
-            good = good and ok
+            speeds = bench(config)
+            measured |= speeds
+            if not config.json:
+                for rows in speeds.values():
+                    _print(rows if isinstance(rows, list) else [rows])
     if config.json:
-        print_json(found)
-    return 0 if good else 1
+        print_json(measured)
+    every = [r for rows in measured.values() for r in (rows if isinstance(rows, list) else [rows])]
+    return 0 if all(getattr(row, "ok", True) for row in every) else 1
 
 
-def _sampling(config: Config) -> tuple[dict[str, Any], bool]:
-    from etairl.bench.sampling import CASES, DRAWS, bench_draws, bench_mmd
+def _print(rows: list[Any]) -> None:
+    """A column per field; what is beyond its limit has a mark."""
+    if rows:
+        names = [f.name for f in fields(rows[0]) if f.name != "ok"]
+        words = [[_cell(getattr(row, name)) for name in names] for row in rows]
+        for row, line in zip(rows, words, strict=True):
+            line[0] += "" if getattr(row, "ok", True) else " !"
+        table([name.replace("_", " ") for name in names], words)
+        out().print()
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, tuple):
+        return "×".join(map(str, value))
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return f"{value:,}" if isinstance(value, int) else "" if value is None else str(value)
+
+
+def _sampling(_: BenchConfig) -> Speeds:
+    from etairl.bench.draw_speed import CASES, DRAWS, bench_draws, bench_mmd
 
     draws = list(track(bench_draws(), f"timing {DRAWS:,} index draws", total=CASES))
     with working("timing an MMD²"):
-        products = bench_mmd()
-    if not config.json:
-        columns = ("weighting", "sampler", "episodes", "ms", "plain ms", "ratio", "limit")
-        rows = [
-            (
-                draw.eta,
-                draw.sampler,
-                draw.episodes,
-                f"{draw.milliseconds:.1f}",
-                f"{draw.plain_milliseconds:.1f}",
-                f"{draw.ratio:.2f}" + ("" if draw.ok else " !"),
-                f"{draw.limit:g}",
-                f"{draw.flat_ratio:.1f}",
-            )
-            for draw in draws
-        ]
-        table((*columns, "flat ratio"), rows)
-        out().print(
-            f"\nMMD² of {products.points:,} against {products.points:,} points in "
-            f"{products.dims} dimensions: {products.seconds:.2f} s, {products.ratio:.2f} times its "
-            f"three matrix products ({products.products_seconds:.2f} s), limit {products.limit:g}"
-        )
-    ok = products.ok and all(draw.ok for draw in draws)
-    return {"draws": draws, "mmd": products}, ok
+        return {"draws": draws, "mmd": bench_mmd()}
 
 
-def _solver(config: Config) -> tuple[dict[str, Any], bool]:
-    from etairl.bench.solver import SIZES, bench_peer, bench_rollouts, bench_update
+def _solver(config: BenchConfig) -> Speeds:
+    from etairl.bench.solver_speed import SIZES, bench_peer, bench_rollouts, bench_update
 
-    names = list(SIZES)
-    rollouts = [bench_rollouts(name) for name in track(names, "timing rollouts")]
-    widths = ((64, 64, 64), (256, 256))
+    names, widths, limits = list(SIZES), ((64, 64, 64), (256, 256)), {"sb3": 5.0, "sbx": 1.3}
     cases = list(product(names, widths))
-    updates = [bench_update(*case) for case in track(cases, "timing updates")]
-    limits = {"sb3": 5.0, "sbx": 1.3}
     pairs = list(product(limits, names)) if config.peers else []
-    peers = [
-        peer
-        for library, name in track(pairs, "timing peers")
-        for peer in bench_peer(config.peers or Path(), library, name, widths[0], limits[library])
-    ]
-    if not config.json:
-        columns = ("environment", "envs", "steps/s", "bare steps/s", "ratio", "limit")
-        rows = [
-            (
-                r.environment,
-                str(r.envs),
-                f"{r.with_policy:,.0f}",
-                f"{r.fixed_actions:,.0f}",
-                f"{r.ratio:.2f}" + ("" if r.ok else " !"),
-                f"{r.limit:g}",
+    return {
+        "rollouts": [bench_rollouts(name) for name in track(names, "timing rollouts")],
+        "updates": [bench_update(*case) for case in track(cases, "timing updates")],
+        "peers": [
+            peer
+            for library, name in track(pairs, "timing peers")
+            for peer in bench_peer(
+                config.peers or Path(), library, name, widths[0], limits[library]
             )
-            for r in rollouts
-        ]
-        table(columns, rows)
-        for update in updates:
-            size = "×".join(map(str, update.hidden))
-            out().print(
-                f"update, {update.environment}, {size}, batch {update.batch}: "
-                f"{update.milliseconds:.2f} ms"
-            )
-        for peer in peers:
-            calls = "one update a call" if peer.updates_per_call == 1 else "200 updates a call"
-            out().print(
-                f"{peer.library} {peer.version}, {peer.environment}, {calls}: "
-                f"{peer.milliseconds:.2f} ms, {peer.ratio:.2f} times ours "
-                f"({peer.ours_milliseconds:.2f} ms)"
-                + ("" if peer.limit is None else f", limit {peer.limit:g}")
-                + ("" if peer.ok else " !")
-            )
-    found = {"rollouts": rollouts, "updates": updates, "peers": peers}
-    return found, all(r.ok for r in (*rollouts, *peers))
+        ],
+    }
 
 
-def _run(config: Config) -> tuple[dict[str, Any], bool]:
-    from etairl.bench.run import bench_run
+def _run(_: BenchConfig) -> Speeds:
+    from etairl.bench.cycle_speed import bench_run
 
     cases = (("Hopper-v5", "paper/hopper"), ("Ant-v5", "paper/ant"))
-    runs = [bench_run(*case) for case in track(cases, "timing cycles")]
-    if not config.json:
-        columns = ("environment", "transitions", "MEGAN s", "GAIL s", "simulator s")
-        rows = [
-            (
-                r.environment,
-                f"{r.transitions:,}",
-                f"{r.megan:.2f}",
-                f"{r.gail:.2f}",
-                f"{r.simulator:.2f}",
-                f"{r.ratio_to_simulator:.2f} (limit {r.limit_to_simulator:g})",
-                f"{r.ratio_to_gail:.3f} (limit {r.limit_to_gail:g})",
-            )
-            for r in runs
-        ]
-        table((*columns, "to simulator", "to GAIL"), rows)
-    return {"runs": runs}, all(r.ok for r in runs)
+    return {"runs": [bench_run(*case) for case in track(cases, "timing cycles")]}
 
 
-def _study(config: Config) -> tuple[dict[str, Any], bool]:
-    from etairl.bench.study import bench_study
+def _study(_: BenchConfig) -> Speeds:
+    from etairl.bench.study_speed import bench_study
 
     with working("timing two runs one by one, then side by side; some minutes"):
-        found = bench_study()
-    if not config.json:
-        out().print(
-            f"{found.runs} runs of {found.transitions:,} transitions: {found.one_by_one:.0f} s one "
-            f"by one, {found.side_by_side:.0f} s side by side: {found.ratio:.2f} times the runs "
-            f"per hour, limit {found.limit:g}" + ("" if found.ok else " !")
-        )
-    return {"study": found}, found.ok
+        return {"study": bench_study()}
 
 
-def _tabular(config: Config) -> tuple[dict[str, Any], bool]:
-    from etairl.bench.tabular import GROWTH, MEBIBYTES, SECONDS, SIZES, bench_mu
+def _tabular(_: BenchConfig) -> Speeds:
+    from etairl.bench.exact_speed import SIZES, bench_mu
 
-    found = list(track(bench_mu(), "timing exact measures", total=len(SIZES)))
-    if not config.json:
-        columns = ("world", "states", "actions", "non-zeros", "seconds", "ns/non-zero", "growth")
-        rows = [
-            (
-                exact.world + ("" if exact.ok else " !"),
-                f"{exact.states:,}",
-                str(exact.actions),
-                f"{exact.nonzeros:,}",
-                f"{exact.seconds:.4f}",
-                f"{exact.nanoseconds_per_nonzero:.0f}",
-                f"{exact.growth:.2f}",
-                f"{exact.mebibytes:.1f}",
-                f"{exact.error:.0e}",
-            )
-            for exact in found
-        ]
-        table((*columns, "MiB", "error"), rows)
-        out().print(
-            f"limits: {SECONDS:g} s and {MEBIBYTES:g} MiB in the first row; {GROWTH:g} times the "
-            "ns/non-zero of the first row of the same world"
-        )
-    return {"exact": found}, all(exact.ok for exact in found)
+    return {"exact": list(track(bench_mu(), "timing exact measures", total=len(SIZES)))}
+
+
+_BENCHES: dict[str, Callable[[BenchConfig], Speeds]] = {
+    "sampling": _sampling,
+    "solver": _solver,
+    "run": _run,
+    "study": _study,
+    "tabular": _tabular,
+}

@@ -10,7 +10,7 @@ from rich.console import Console
 from etairl.cli.console import out, parse
 from etairl.cli.evaluate import print_behaviours
 from etairl.cli.running import follow
-from etairl.figures.learning import learning_figure
+from etairl.figures.learning_curves import learning_figure
 from etairl.figures.save import save_figure
 from etairl.runs import read_metrics
 from etairl.training.flat import configure

@@ -120,7 +120,7 @@ def _draw(
     config: Config, demos: Demos, generator: Generator, held_out: Trajectories, space: Goals
 ) -> None:
     """The longest of the held-out episodes, with generated futures along them."""
-    from etairl.figures.futures import Walk, futures_figure
+    from etairl.figures.sampled_futures import Walk, futures_figure
     from etairl.figures.save import save_figure
 
     assert config.output is not None

@@ -16,15 +16,17 @@ from etairl.figures.study_figures import (
     families_figure,
     weighting_figure,
 )
-from etairl.replication.notes import notes
-from etairl.replication.reporting import as_study, report_data
-from etairl.runs import write_atomic
+from etairl.figures.task_curves import evaluation_figures
+from etairl.replication.paper_report import is_of_the_paper, paper_data, paper_notes
+from etairl.storage import write_atomic
 from etairl.studies.jobs import shortened
+from etairl.studies.notes import notes
+from etairl.studies.report_data import as_study, report_data
 from etairl.types import InputError
 
 
 @dataclass(frozen=True)
-class Config:
+class ReportConfig:
     """One self-contained HTML page, and PNG and SVG figures, of whatever is finished.
 
     Several studies and runs are put together: figure2 beside figure1, for instance.
@@ -33,10 +35,13 @@ class Config:
     studies: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="STUDY|RUN")]
     """folders of studies, or finished runs"""
     output: Annotated[Path | None, tyro.conf.arg(aliases=["-o"], metavar="FOLDER")] = None
-    """where to write: page, figures, tables, notes, and a digest of every finished run, enough for
-    the study to go on from there; the study itself if there is only one, else `report`"""
+    """where to write: page, figures, tables, notes, and a digest of every finished run, enough to
+    resume the study from there; the study itself if there is only one, else `report`"""
+    trust: bool = False
+    """import code that the runs name: environments and feature maps of somebody's own"""
     json: bool = False
-    """print verdicts, predictions and trends as JSON"""
+    """print settings and evaluation as JSON, and of a study of the paper verdicts, predictions and
+    trends"""
 
     def __post_init__(self):
         if not self.studies:
@@ -44,29 +49,34 @@ class Config:
 
 
 def run(arguments: list[str]) -> int:
-    """The command."""
-    config = parse(Config, arguments, "report")
+    """Write the page, the figures and the notes about what is finished."""
+    config = parse(ReportConfig, arguments, "report")
     with working("reading the runs"):
-        study = as_study(config.studies, config.output)
-        data = report_data(study)
+        study = as_study(config.studies, config.output, config.trust)
+        data, write = report_data(study), notes
+        if is_of_the_paper(study):
+            data, write = data | paper_data(study, data), paper_notes
     page = study.path / "report.html"
     write_atomic(page, study_page(data).encode())
     figures = _draw(data, study.path / "figures")
-    write_atomic(study.path / "README.md", notes(study, data, figures).encode())
+    write_atomic(study.path / "README.md", write(study, data, figures).encode())
     if config.json:
-        print_json({name: data[name] for name in ("findings", "predictions", "trends")})
+        shown = ("settings", "evaluation", "findings", "predictions", "trends")
+        print_json({name: data[name] for name in shown if name in data})
         return 0
-    for found in data["findings"]:
-        line = f"{found['verdict']}: {found['env']}, {found['arm']}: {found['claim']}"
+    for finding in data.get("findings", ()):
+        line = f"{finding['verdict']}: {finding['env']}, {finding['arm']}: {finding['claim']}"
         out().print(line, markup=False, soft_wrap=True)
-    out().print(f"\npage:    {page}\nfigures: {', '.join(map(str, figures))}", markup=False)
+    out().print(f"\npage:    {page}", markup=False)
+    if figures:
+        out().print(f"figures: {', '.join(map(str, figures))}", markup=False)
     return 0
 
 
 def _draw(data: dict[str, Any], folder: Path) -> list[Path]:
     results = Results(data["settings"], data["rows"])
     name = f"{data['name']}, scale {data['scale']}" if data["scale"] else data["name"]
-    how = f"mean over seeds, 95\u00a0% {results.interval()}"
+    how = "mean over seeds, 95\u00a0% t-intervals"
     if any(len(entry["seeds"]) < FEW_SEEDS for entry in results.settings):
         how += ", dots are runs"
     drawn = [("discounts", discount_figure(results, f"{name}: {how}"))]
@@ -76,6 +86,7 @@ def _draw(data: dict[str, Any], folder: Path) -> list[Path]:
         drawn.append((f"families-{arm}", families_figure(results, arm, title)))
     if len(results.arms()) > 1:
         drawn.append(("arms", arms_figure(results, "mmd2_mu", f"{name}: {how}")))
+    drawn += evaluation_figures(data["evaluation"], data["curves"], results.rows)
     written = []
     for stem, figure in drawn:
         if figure is None:

@@ -1,10 +1,10 @@
-"""`etairl study`: many runs, side by side, that go on after any stop."""
+"""`etairl study`: many runs, side by side, resumed after any stop."""
 
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 import tyro
 
@@ -12,19 +12,20 @@ from etairl.cli.console import Meter, out, parse, patient_interrupt, print_json,
 from etairl.locks import locked
 from etairl.replication.paper_studies import named_jobs
 from etairl.studies.cluster import run_on_ray
-from etairl.studies.grid import read_grid
-from etairl.studies.jobs import Job, Scale, check_count, check_ready
+from etairl.studies.grid import StudyFile, read_grid
+from etairl.studies.jobs import Job, StudyScale, check_count, check_ready
 from etairl.studies.processes import Ended, cores, run_locally
-from etairl.studies.study import Progress, Study
+from etairl.studies.study_folder import RunProgress, RunState, Study
 from etairl.studies.tables import write_tables
+from etairl.training.config_files import check_trust
 from etairl.types import InputError
 
 _SECONDS_BETWEEN_LOOKS = 5.0
 
 
 @dataclass(frozen=True)
-class Config:
-    """Make the runs of a study of the paper, or of a grid of your own. Run it again to go on.
+class StudyConfig:
+    """Make the runs of a study of the paper, or of a grid of your own. Run it again to resume.
 
     Studies: figure1 (geometric weightings), figure2 (Poisson), figure3 (discounts), fetch,
     navigation, ablation. `etairl study status FOLDER` says how far one is.
@@ -34,7 +35,7 @@ class Config:
     """a study of the paper, or a TOML file with a grid"""
     output: Annotated[Path | None, tyro.conf.arg(aliases=["-o"], metavar="FOLDER")] = None
     """the folder of the study; studies/NAME-SCALE if left out"""
-    scale: Scale | None = None
+    scale: StudyScale | None = None
     """smoke: minutes, learns nothing; quick: 10 episodes per cycle, as many cycles and updates as
     the paper; paper: the table's. quick if left out, for a file what it says"""
     seeds: int | None = None
@@ -49,6 +50,8 @@ class Config:
     """copy finished runs with the same settings from these studies instead of making them"""
     checkpoint_seconds: float = 60.0
     """time between checkpoints of a run"""
+    trust: bool = False
+    """import code that the file names: environments and feature maps of somebody's own"""
     dry_run: bool = False
     """check everything, list the runs, start nothing"""
 
@@ -66,13 +69,13 @@ class StatusConfig:
 
 
 def run(arguments: list[str]) -> int:
-    """The command."""
+    """Make the runs, or say how far they are."""
     if arguments[:1] == ["status"]:
         return _status(parse(StatusConfig, arguments[1:], "study status"))
-    config = parse(Config, arguments, "study")
-    name, scale, jobs = _jobs(config)
+    config = parse(StudyConfig, arguments, "study")
+    name, scale, (jobs, evaluate) = _asked(config)
     _check(config)
-    others = [Study(path) for path in config.reuse]
+    others = [Study(path, trust=True) for path in config.reuse]  # copied, not run
     check_ready(jobs)
     folder = config.output or Path("studies") / (f"{name}-{scale}" if scale else name)
     Study.check(folder, name, scale, jobs)
@@ -82,7 +85,7 @@ def run(arguments: list[str]) -> int:
         out().print(f"{len(jobs)} runs; nothing was started", markup=False)
         return 0
     with locked(folder / "locks" / "study", 0.0):
-        study = Study.open(folder, name, scale, jobs)
+        study = Study.open(folder, name, scale, jobs, evaluate)
         for other in others:
             for job in study.reuse(other, jobs):
                 out().print(f"{job.name}: taken from {other.path}", markup=False)
@@ -98,21 +101,25 @@ def run(arguments: list[str]) -> int:
     return 1 if failed else 0
 
 
-def _jobs(config: Config) -> tuple[str, Scale | None, list[Job]]:
+def _asked(config: StudyConfig) -> tuple[str, StudyScale | None, StudyFile]:
     if config.seeds is not None and config.seeds < 1:
         raise InputError(f"at least one seed is needed, got {config.seeds}")
     if config.name.endswith(".toml"):
         if config.envs is not None:
             raise InputError("--envs is for studies of the paper; name them in the file")
         path = Path(config.name)
-        return path.stem, config.scale, read_grid(path, config.scale, config.seeds)
-    scale: Scale = config.scale or "quick"
+        asked = read_grid(path, config.scale, config.seeds)
+        for job in asked.jobs:
+            check_trust(job.config, path, config.trust)
+        return path.stem, config.scale, asked
+    scale: StudyScale = config.scale or "quick"
     seeds = config.seeds or (2 if scale == "smoke" else 3)
     check_count(seeds * len(named_jobs(config.name, scale, range(1), config.envs)))
-    return config.name, scale, named_jobs(config.name, scale, range(seeds), config.envs)
+    jobs = named_jobs(config.name, scale, range(seeds), config.envs)
+    return config.name, scale, StudyFile(jobs, None)
 
 
-def _check(config: Config) -> None:
+def _check(config: StudyConfig) -> None:
     if config.workers is not None and config.ray is not None:
         raise InputError("--workers is for this machine; Ray counts the cores of its cluster")
     if config.workers is not None and config.workers < 1:
@@ -121,18 +128,16 @@ def _check(config: Config) -> None:
         raise InputError(f"checkpoint_seconds must be >= 0, got {config.checkpoint_seconds}")
 
 
-def _make(config: Config, study: Study, jobs: Sequence[Job]) -> list[Job]:
+def _make(config: StudyConfig, study: Study, jobs: Sequence[Job]) -> list[Job]:
     """Make what is not finished; returns what failed."""
-    todo = [job for job in jobs if not study.finished(job)]
+    todo = [job for job in jobs if not (study.finished(job) and study.evaluated(job))]
     if config.ray is not None:
         ends = run_on_ray(study, todo, config.ray, config.checkpoint_seconds)
     else:
         workers = config.workers or cores()
         ends = run_locally(study, todo, workers, config.checkpoint_seconds)
     failed: list[Job] = []
-    looked = begun = time.monotonic()
-    known: dict[str, Progress] = {}
-    before = _made(_look(study, jobs, known))
+    looked, known = time.monotonic(), dict[str, RunProgress]()
     with Meter(study.name, len(jobs)) as meter, patient_interrupt() as stop:
         meter.say(f"{study.path}: {len(jobs) - len(todo)} of {len(jobs)} runs are finished")
         for ended in ends:
@@ -140,12 +145,11 @@ def _make(config: Config, study: Study, jobs: Sequence[Job]) -> list[Job]:
                 _tell(meter, study, ended, failed)
             if ended is not None or time.monotonic() - looked > _SECONDS_BETWEEN_LOOKS:
                 looked = time.monotonic()
-                found = _look(study, jobs, known)
-                _show(meter, found, _made(found) - before, looked - begun)
+                _show(meter, _look(study, jobs, known))
             if stop():
                 meter.say("waiting for checkpoints")
                 ends.close()
-                raise KeyboardInterrupt(f"{study.path} is kept; the same command goes on with it")
+                raise KeyboardInterrupt(f"{study.path} is kept; the same command resumes it")
     return failed
 
 
@@ -157,7 +161,7 @@ def _tell(meter: Meter, study: Study, ended: Ended, failed: list[Job]) -> None:
     meter.say(f"failed {ended.job.name}: {study.failure(ended.job)}")
 
 
-def _look(study: Study, jobs: Sequence[Job], known: dict[str, Progress]) -> list[Progress]:
+def _look(study: Study, jobs: Sequence[Job], known: dict[str, RunProgress]) -> list[RunProgress]:
     """How far the runs are; what is known to be finished is not read again: runs need the cores."""
     for job in jobs:
         if job.name not in known or known[job.name].state != "finished":
@@ -165,81 +169,56 @@ def _look(study: Study, jobs: Sequence[Job], known: dict[str, Progress]) -> list
     return list(known.values())
 
 
-def _made(found: Sequence[Progress]) -> float:
-    """How many runs' worth of transitions there are."""
-    return sum(
-        (1.0 if p.state == "finished" else min(p.transitions / p.total, 1.0) for p in found), 0.0
-    )
-
-
-def _show(meter: Meter, found: Sequence[Progress], gained: float, spent: float) -> None:
-    """The bar; the time left is by what was made since we began."""
-    running = [p for p in found if p.state == "running"]
-    finished = sum(p.state == "finished" for p in found)
-    rest = sum(
-        1.0 - min(p.transitions / p.total, 1.0)
-        for p in found
-        if p.state in ("running", "waiting", "stopped")
-    )
-    note = f"{finished} done, {len(running)} running"
-    if gained > 0.05:
-        note += f", about {_span(rest * spent / gained)} left"
-    meter.update(finished, note)
+def _show(meter: Meter, runs: Sequence[RunProgress]) -> None:
+    running, finished = (sum(p.state == s for p in runs) for s in ("running", "finished"))
+    left = _left(runs, None)
+    tail = f", about {_span(left)} left" if left else ""
+    meter.update(finished, f"{finished} done, {running} running{tail}")
 
 
 def _status(config: StatusConfig) -> int:
-    study = Study(config.study)
-    found = [study.progress(job) for job in study.jobs]
-    left = _left(found, config.workers)
-    states = ("finished", "running", "failed", "stopped", "waiting")
-    counts = {s: sum(p.state == s for p in found) for s in states}
+    study = Study(config.study, trust=True)  # only looked at
+    every = [study.progress(job) for job in study.jobs]
+    left = _left(every, config.workers)
+    counts = {s: sum(p.state == s for p in every) for s in get_args(RunState)}
     if config.json:
         runs = [
             {"name": p.name, "state": p.state, "transitions": p.transitions, "of": p.total}
             | {"seconds": p.seconds, "why": p.why}
-            for p in found
+            for p in every
         ]
         print_json({"study": study.name, "seconds_left": left, "counts": counts, "runs": runs})
         return 0
     rows = [
-        (
-            p.name,
-            p.state,
-            f"{100 * min(1.0, p.transitions / p.total):.0f} %",
-            _or(p.seconds),
-            _or(p.left),
-        )
-        for p in found
+        (p.name, p.state, f"{100 * p.share:.0f} %", _span(p.seconds), _span(p.left)) for p in every
     ]
     table(("run", "state", "", "took", "left"), rows)
-    for p in found:
+    for p in every:
         if p.why is not None:
             out().print(f"\nfailed {p.name}: {p.why}", markup=False, soft_wrap=True)
     words = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-    tail = "" if left is None else f"; about {_span(left)} left" if left else ""
+    tail = f"; about {_span(left)} left" if left else ""
     out().print(f"\n{study.name}: {words}{tail}", markup=False)
     return 0
 
 
-def _left(found: Sequence[Progress], workers: int | None) -> float | None:
+def _left(runs: Sequence[RunProgress], workers: int | None) -> float | None:
     """Seconds for what is neither finished nor failed, by what runs took so far."""
     # Finished runs tell best: the first cycle of a young one compiles.
-    told = [p for p in found if p.state == "finished"] or found
+    told = [p for p in runs if p.state == "finished"] or runs
     paces = [p.seconds / p.transitions for p in told if p.seconds and p.transitions]
-    open_ones = [p for p in found if p.state not in ("finished", "failed")]
+    open_ones = [p for p in runs if p.state not in ("finished", "failed")]
     if not paces or not open_ones:
         return None if open_ones else 0.0
     pace = sum(paces) / len(paces)
-    at_a_time = workers or max(1, sum(p.state == "running" for p in found))
+    at_a_time = workers or max(1, sum(p.state == "running" for p in runs))
     every = [pace * max(p.total - p.transitions, 0) for p in open_ones]
     return max(sum(every) / at_a_time, max(every))
 
 
-def _or(seconds: float | None) -> str:
-    return "" if seconds is None else _span(seconds)
-
-
-def _span(seconds: float) -> str:
+def _span(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 5400:

@@ -7,7 +7,7 @@ from etairl.cli.console import facts, out, parse, print_json, track
 
 
 @dataclass(frozen=True)
-class Config:
+class TheoryConfig:
     """Check every claim of the paper on exact finite MDPs, with fixed seeds.
 
     Each claim is tried on a counterexample and on random MDPs; so is its corrected statement. The
@@ -20,8 +20,8 @@ class Config:
 
 
 def run(arguments: list[str]) -> int:
-    """The command."""
-    config = parse(Config, arguments, "theory")
+    """Check all claims and print what came out."""
+    config = parse(TheoryConfig, arguments, "theory")
     from etairl.replication.claims import CHECKS, DOCUMENTED
 
     claims = [check() for check in track(list(CHECKS.values()), "checking claims")]

@@ -125,7 +125,7 @@ def _not_finite(names: tuple[str, ...], values: np.ndarray, where: str) -> str |
     row, column = (int(i) for i in np.argwhere(bad)[0])
     return (
         f"feature {names[column]} is {values[row, column]} at a {where} "
-        f"({int(bad.any(axis=1).sum())} of {len(values)} pairs are not finite); mend the feature map"
+        f"({int(bad.any(axis=1).sum())} of {len(values)} pairs are not finite); fix the feature map"
     )
 
 

@@ -1,12 +1,9 @@
-"""Moving pictures become files: captions by Pillow, encoding by the ffmpeg of `imageio-ffmpeg`."""
+"""Video files: captions by Pillow, encoding by the ffmpeg of `imageio-ffmpeg`."""
 
 import os
-import subprocess
-import tempfile
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Generator, Sequence
 from pathlib import Path
-from typing import IO
+from typing import Any
 
 import imageio_ffmpeg
 import numpy as np
@@ -18,10 +15,6 @@ from etairl.types import InputError
 SUFFIXES = (".mp4", ".gif")
 _GIF_FPS = 50  # browsers slow down what is faster
 _INK, _LINE, _PAPER = (32, 32, 32), (160, 160, 160), (255, 255, 255)
-_ENCODING = {
-    ".mp4": ("-c:v", "libx264", "-crf", "20", "-pix_fmt", "yuv420p", "-movflags", "+faststart"),
-    ".gif": ("-c:v", "gif", "-loop", "0"),
-}
 _PALETTE = "split[a][b];[a]palettegen=stats_mode=single[p];[b][p]paletteuse=new=1"
 
 Picture = UInt8[np.ndarray, "_ _ 3"]
@@ -54,7 +47,7 @@ def compose(pictures: Sequence[tuple[Picture, str]], size: tuple[int, int]) -> P
 
 
 def _fitting_font(caption: str, width: int, strip: int) -> ImageFont.FreeTypeFont:
-    """The font in the box of Pillow, smaller where the caption is too long for its panel."""
+    """The bundled font of Pillow, smaller where the caption is too long for its panel."""
     points = 0.7 * strip
     font = ImageFont.load_default(points)
     taken = font.getlength(caption)
@@ -71,10 +64,9 @@ class Clip:
             raise InputError(f"{path}: the name of a clip ends in {' or '.join(SUFFIXES)}")
         self._path, self._fps = path, fps
         self._beside = path.with_name(f".{path.stem}-{os.getpid()}{path.suffix.lower()}")
-        self._process: subprocess.Popen[bytes] | None = None
-        self._said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
+        self._encoder: Generator[None, Any, None] | None = None
         try:
-            self._program = imageio_ffmpeg.get_ffmpeg_exe()
+            imageio_ffmpeg.get_ffmpeg_exe()
         except RuntimeError:
             raise InputError(
                 "imageio-ffmpeg brings no encoder for this platform; install ffmpeg and name it in "
@@ -88,59 +80,48 @@ class Clip:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
-            if self._process is not None and kind is None:
-                self._finish(self._process)
+            if self._encoder is not None:
+                self._encoder.close()  # waits until all is encoded
+            if self.frames and kind is None:
+                self._check()
+                os.replace(self._beside, self._path)
         finally:
-            if self._process is not None and self._process.poll() is None:
-                self._process.kill()
-                self._process.wait()
-            if self._process is not None and self._process.stdin is not None:
-                with suppress(BrokenPipeError):  # what it did not read is not wanted any more
-                    self._process.stdin.close()
-            self._said.close()
             self._beside.unlink(missing_ok=True)
 
     def write(self, frame: Picture) -> None:
         """One frame more; all are of one size."""
-        if self._process is None:
-            self._process = self._start(frame.shape[1], frame.shape[0])
-        assert self._process.stdin is not None
+        if self._encoder is None:
+            self._encoder = self._start(frame.shape[1], frame.shape[0])
         try:
-            self._process.stdin.write(np.ascontiguousarray(frame).tobytes())
-        except BrokenPipeError:
-            raise self._failure() from None
+            self._encoder.send(np.ascontiguousarray(frame))
+        except OSError as error:
+            raise self._failure(error) from None
         self.frames += 1
 
-    def _start(self, width: int, height: int) -> subprocess.Popen[bytes]:
-        suffix = self._beside.suffix
-        filters: tuple[str, ...] = ()
-        if suffix == ".gif":
-            filters = ("-vf", f"fps={min(self._fps, _GIF_FPS)},{_PALETTE}")
-        rate = f"{self._fps:g}"
-        source = ("-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", rate)
-        command = [self._program, "-v", "error", "-y", *source, "-i", "-", *filters]
-        command += [*_ENCODING[suffix], str(self._beside)]
-        return subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=self._said,
-            start_new_session=True,  # Ctrl-C is ours to handle
+    def _start(self, width: int, height: int) -> Generator[None, Any, None]:
+        options: dict[str, Any] = {"fps": self._fps, "quality": None, "macro_block_size": 1}
+        if self._beside.suffix == ".gif":
+            filters = f"fps={min(self._fps, _GIF_FPS)},{_PALETTE}"
+            options |= {"codec": "gif", "pix_fmt_out": "pal8"}
+            options["output_params"] = ["-vf", filters, "-loop", "0"]
+        else:
+            options["codec"] = "libx264"
+            options["output_params"] = ["-crf", "20", "-movflags", "+faststart"]
+        encoder = imageio_ffmpeg.write_frames(
+            self._beside, (width, height), ffmpeg_log_level="error", **options
         )
+        encoder.send(None)
+        return encoder
 
-    def _finish(self, process: subprocess.Popen[bytes]) -> None:
-        assert process.stdin is not None
+    def _check(self) -> None:
+        """The encoder does not say how it ended: what it wrote must have frames."""
         try:
-            process.stdin.close()
-        except BrokenPipeError:
-            raise self._failure() from None
-        if process.wait() != 0:
-            raise self._failure()
-        os.replace(self._beside, self._path)
+            frames, _ = imageio_ffmpeg.count_frames_and_secs(self._beside)
+        except RuntimeError as error:
+            raise self._failure(error) from None
+        if not frames:
+            raise self._failure("there are no frames in it")
 
-    def _failure(self) -> InputError:
-        if self._process is not None:
-            self._process.wait()
-        self._said.seek(0)
-        words = " ".join(self._said.read().decode(errors="replace").split())
-        return InputError(f"{self._path} cannot be written: ffmpeg says: {words[-300:]}")
+    def _failure(self, why: object) -> InputError:
+        words = " ".join(str(why).partition("FFMPEG COMMAND")[0].split())
+        return InputError(f"{self._path} cannot be written: ffmpeg failed: {words[:300]}")

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 
-from etairl.figures.navigation import LAKE, draw_map
+from etairl.figures.lake_map import LAKE, draw_map
 from etairl.tasks.navigation_world import LakeWorld
 
 _COLUMNS = 3
@@ -25,7 +25,7 @@ def cost_maps_figure(
 
     Args:
         targets: their names and where they are.
-        costs: on a grid over the box, rows from the bottom up; NaN where there is no cost.
+        costs: on a grid over the box, rows from the bottom up; NaN where it has none.
         title: above all panels.
         world: the map; that of `etairl/Navigation-v0` if left out.
     """

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-Entry = Mapping[str, Any]
+SettingStats = Mapping[str, Any]
 FEW_SEEDS = 10
 """with fewer, an interval alone says too little: single runs are drawn too"""
 _SYMBOLS = {"geometric": "κ", "poisson": "λ"}
@@ -19,6 +19,12 @@ class Weighting:
     """only weightings of one family are joined by a line"""
     parameter: float
     label: str
+
+    @property
+    def words(self) -> str:
+        """As in a sentence, for instance κ = 0.5."""
+        symbol = _SYMBOLS.get(self.family)
+        return self.label if symbol is None else f"{symbol} = {self.parameter:g}"
 
     @property
     def is_gail(self) -> bool:
@@ -63,8 +69,8 @@ def same_players(arm: str) -> bool:
 class Results:
     """Statistics per setting and rows per run, as `etairl report` has them."""
 
-    settings: Sequence[Entry]
-    rows: Sequence[Entry]
+    settings: Sequence[SettingStats]
+    rows: Sequence[SettingStats]
 
     def envs(self, arm: str | None = None) -> list[str]:
         """Environments in the order they were asked for."""
@@ -72,53 +78,46 @@ class Results:
 
     def arms(self) -> list[str]:
         """Arms in the order they were asked for, the default first."""
-        found = dict.fromkeys(e["arm"] for e in self.settings)
-        return sorted(found, key=lambda arm: arm != _DEFAULT)
+        arms = dict.fromkeys(e["arm"] for e in self.settings)
+        return sorted(arms, key=lambda arm: arm != _DEFAULT)
 
-    def of(self, env: str, arm: str, metric: str | None = None) -> list[Entry]:
+    def of(self, env: str, arm: str, metric: str | None = None) -> list[SettingStats]:
         """Settings of one environment and arm, sorted by their weighting."""
         mine = {e["eta"]: e for e in self.settings if (e["env"], e["arm"]) == (env, arm)}
-        found = [mine[eta] for eta in in_order(mine)]
-        return [e for e in found if metric is None or e.get(metric)]
+        every = [mine[eta] for eta in in_order(mine)]
+        return [e for e in every if metric is None or e.get(metric)]
 
-    def runs(self, entry: Entry, metric: str) -> list[float]:
+    def runs(self, entry: SettingStats, metric: str) -> list[float]:
         """One value per run of a setting."""
         return [r[metric] for r in self._rows(entry) if r.get(metric) is not None]
 
-    def gamma(self, entry: Entry) -> float:
+    def gamma(self, entry: SettingStats) -> float:
         """The discount of the solver."""
         return float(next(r["gamma_rl"] for r in self._rows(entry)))
 
     def floor(self, env: str, metric: str) -> float | None:
         """The expert against itself, the mean over all runs that know it."""
-        found = [r.get(f"{metric}_floor") for r in self.rows if r["env"] == env]
-        known = [x for x in found if x is not None]
+        floors = [r.get(f"{metric}_floor") for r in self.rows if r["env"] == env]
+        known = [x for x in floors if x is not None]
         return sum(known) / len(known) if known else None
 
-    def gail(self, env: str) -> list[tuple[float, Entry]]:
+    def gail(self, env: str) -> list[tuple[float, SettingStats]]:
         """GAIL's settings by their discount: pairs of discount and setting."""
-        found: dict[float, Entry] = {}
-        for arm in filter(same_players, self.arms()):
-            for entry in self.of(env, arm, "mmd2_mu"):
-                if weighting(entry["eta"]).is_gail:
-                    found.setdefault(self.gamma(entry), entry)
-        return sorted(found.items(), key=lambda pair: pair[0])
+        by_discount: dict[float, SettingStats] = {}
+        for entry in self._same_players(env):
+            if weighting(entry["eta"]).is_gail:
+                by_discount.setdefault(self.gamma(entry), entry)
+        return sorted(by_discount.items(), key=lambda pair: pair[0])
 
-    def megan(self, env: str) -> list[Entry]:
+    def megan(self, env: str) -> list[SettingStats]:
         """All other weightings of the same players, the smallest MMD² of μ first."""
-        found = [
-            entry
-            for arm in filter(same_players, self.arms())
-            for entry in self.of(env, arm, "mmd2_mu")
-            if not weighting(entry["eta"]).is_gail
-        ]
-        return sorted(found, key=lambda entry: entry["mmd2_mu"]["mean"]["value"])
+        others = [e for e in self._same_players(env) if not weighting(e["eta"]).is_gail]
+        return sorted(others, key=lambda entry: entry["mmd2_mu"]["mean"]["value"])
 
-    def interval(self) -> str:
-        """What the bars are: of Student's t, unless the statistics say otherwise or nothing."""
-        found = {e["mmd2_mu"].get("mean_by") for e in self.settings if e.get("mmd2_mu")}
-        return "t-intervals" if found == {"Student's t"} else "bootstrap intervals"
+    def _same_players(self, env: str) -> list[SettingStats]:
+        arms = filter(same_players, self.arms())
+        return [entry for arm in arms for entry in self.of(env, arm, "mmd2_mu")]
 
-    def _rows(self, entry: Entry) -> list[Entry]:
+    def _rows(self, entry: SettingStats) -> list[SettingStats]:
         cell = ("env", "arm", "eta")
         return [r for r in self.rows if all(r[key] == entry[key] for key in cell)]

@@ -12,10 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from etairl.figures.results import FEW_SEEDS, Entry, Results, in_order, weighting
+from etairl.figures.results import FEW_SEEDS, Results, SettingStats, in_order, weighting
 
-_INKS = {"mmd2_rho": "#1b6ca8", "mmd2_mu": "#2a8c5a", "cost": "#b8322a"}
-_LABELS = {"mmd2_rho": "MMD² of ρ", "mmd2_mu": "MMD² of μ", "cost": "normalised cost"}
+_INKS = {"mmd2_rho": "#1b6ca8", "mmd2_mu": "#2a8c5a", "score": "#b8322a"}
+_LABELS = {"mmd2_rho": "MMD² of ρ", "mmd2_mu": "MMD² of μ", "score": "score"}
 _DASHES = {"mmd2_rho": "-", "mmd2_mu": "--"}
 _BLUE, _RED, _GREY = "#1b6ca8", "#b8322a", "0.45"
 _Y = "MMD² to the demonstrations"
@@ -26,7 +26,7 @@ _MOST_LEVEL = 5  # tick labels that have room beside each other
 
 
 def weighting_figure(results: Results, arm: str, title: str) -> Figure | None:
-    """MMD² of ρ and μ (left axis) and cost (right axis) against the weighting: figure 1.
+    """MMD² of ρ and μ (left axis) and score (right axis) against the weighting: figure 1.
 
     None where no environment has two weightings in this arm.
     """
@@ -40,7 +40,7 @@ def weighting_figure(results: Results, arm: str, title: str) -> Figure | None:
         for side, metric, shift in (
             (axes, "mmd2_rho", -0.24),
             (axes, "mmd2_mu", 0.0),
-            (right, "cost", 0.24),
+            (right, "score", 0.24),
         ):
             entries = results.of(env, arm, metric)
             label, ink = _LABELS[metric], _INKS[metric]
@@ -51,8 +51,8 @@ def weighting_figure(results: Results, arm: str, title: str) -> Figure | None:
                 _floor(axes, results.floor(env, metric), ink, f"{label[-1]}, ")
         _weighting_axis(axes, places)
         if env == envs[-1]:
-            right.set_ylabel(_LABELS["cost"], color=_INKS["cost"], fontsize=8)
-        right.tick_params(axis="y", colors=_INKS["cost"], labelsize=7)
+            right.set_ylabel(_LABELS["score"], color=_INKS["score"], fontsize=8)
+        right.tick_params(axis="y", colors=_INKS["score"], labelsize=7)
         right.spines["top"].set_visible(False)
         for side in (axes, right):
             _from_zero(side)
@@ -66,7 +66,7 @@ def families_figure(results: Results, arm: str, title: str) -> Figure | None:
     None where no environment has two Poisson weightings in this arm.
     """
 
-    def of(env: str, name: str) -> list[Entry]:
+    def of(env: str, name: str) -> list[SettingStats]:
         return [e for e in results.of(env, arm) if weighting(e["eta"]).family == name]
 
     envs = [env for env in results.envs(arm) if len(of(env, "poisson")) > 1]
@@ -195,17 +195,17 @@ def _weighting_axis(axes: Axes, places: dict[str, float]) -> None:
     axes.spines["top"].set_visible(False)
 
 
-def _families(entries: Sequence[Entry]) -> list[list[Entry]]:
-    found: dict[str, list[Entry]] = {}
+def _families(entries: Sequence[SettingStats]) -> list[list[SettingStats]]:
+    by_family: dict[str, list[SettingStats]] = {}
     for entry in entries:
-        found.setdefault(weighting(entry["eta"]).family, []).append(entry)
-    return list(found.values())
+        by_family.setdefault(weighting(entry["eta"]).family, []).append(entry)
+    return list(by_family.values())
 
 
 def _line(
     axes: Axes,
     results: Results,
-    entries: Sequence[Entry],
+    entries: Sequence[SettingStats],
     metric: str,
     at: Sequence[float],
     **style: Any,
@@ -224,7 +224,7 @@ def _line(
         axes.plot(*zip(*dots, strict=True), ".", color=style["color"], alpha=0.5, markersize=3)
 
 
-def _level(axes: Axes, results: Results, entry: Entry, metric: str, at: float) -> None:
+def _level(axes: Axes, results: Results, entry: SettingStats, metric: str, at: float) -> None:
     """A mean with its interval across the whole panel."""
     mean, dots = entry[metric]["mean"], _dots(results, entry, metric)
     label = f"best MEGAN: {_LABELS[metric]}"
@@ -239,7 +239,7 @@ def _floor(axes: Axes, level: float | None, ink: str, of: str = "") -> None:
         axes.axhline(level, color=ink, linestyle="--", linewidth=0.7, label=f"{of}{_FLOOR}")
 
 
-def _dots(results: Results, entry: Entry, metric: str) -> list[float]:
+def _dots(results: Results, entry: SettingStats, metric: str) -> list[float]:
     runs = results.runs(entry, metric)
     return runs if len(runs) < FEW_SEEDS else []
 

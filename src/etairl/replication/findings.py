@@ -4,11 +4,11 @@ Claims are made on the environments that the paper makes them of, with the defau
 the paper's bare discriminator; arms that change something else stand beside the default instead.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from etairl.evaluation.statistics import Paired, compare
+from etairl.figures.results import same_players, weighting
 from etairl.replication.findings_tasks import MANY_TASKS, on_many_tasks
 from etairl.replication.paper_studies import LAMBDAS
 from etairl.replication.rules import (
@@ -21,117 +21,121 @@ from etairl.replication.rules import (
     in_words,
     rivals_in_words,
 )
+from etairl.replication.shortfall import SHORTFALL, with_shortfall
 from etairl.studies.jobs import Job
-from etairl.studies.summary import Row, cells, floor_of, values_of
+from etairl.studies.summary import (
+    DISTANCES,
+    ResultRow,
+    cells,
+    floor_of,
+    paired_seeds,
+    values_of,
+)
 
-CYCLES = {"Ant-v5": 10, "HalfCheetah-v5": 25, "Hopper-v5": 40}
+MOVEMENT_CYCLES = {"Ant-v5": 10, "HalfCheetah-v5": 25, "Hopper-v5": 40}
 """frames of the expert's movement cycle, as the paper gives them"""
 _ARMS = ("default", "bare")
-_DISTANCES = ("mmd2_rho", "mmd2_mu")
 
 
-def findings(rows: Sequence[Row], jobs: Sequence[Job]) -> list[Finding]:
+def findings(rows: Sequence[ResultRow], jobs: Sequence[Job]) -> list[Finding]:
     """Every claim that the finished runs can speak to, on the tasks that the paper claims it of."""
-    found: list[Finding] = []
-    by_cell = _Cells(rows, jobs)
+    said: list[Finding] = []
+    by_cell = _Cells(with_shortfall(rows), jobs)
     for env, arm in by_cell.arms():
-        if env not in CYCLES or arm not in _ARMS:
+        if env not in MOVEMENT_CYCLES or arm not in _ARMS:
             continue
         gail, uniform = by_cell.get(env, arm, "dirac:0"), by_cell.get(env, arm, "uniform")
         if gail and uniform:
-            found += _uniform_against_gail(env, arm, uniform, gail)
+            said += _uniform_against_gail(env, arm, uniform, gail)
         poisson = by_cell.poisson(env, arm)
         if len(poisson) > 1:
-            found += _cycle_length(env, arm, poisson, uniform)
+            said += _cycle_length(env, arm, poisson, uniform)
     for env in dict.fromkeys(env for env, _ in by_cell.arms()):
         if env in MANY_TASKS:
-            found += on_many_tasks(
+            said += on_many_tasks(
                 env,
                 by_cell.get(env, "default", "dirac:0"),
                 by_cell.get(env, "default", "geometric:0.7"),
                 by_cell.get(env, "idle", "geometric:0.7"),
             )
-        elif env in CYCLES:
-            found += _discounts(env, by_cell)
-    return found
+        elif env in MOVEMENT_CYCLES:
+            said += _discounts(env, by_cell)
+    return said
 
 
 class _Cells:
     """Results by environment, arm and weighting, in one spelling of the weighting."""
 
-    def __init__(self, rows: Sequence[Row], jobs: Sequence[Job]):
+    def __init__(self, rows: Sequence[ResultRow], jobs: Sequence[Job]):
         spelled = {job.cell: str(job.config.future.eta) for job in jobs}
-        self._found = {(c[0], c[1], spelled[c]): seeds for c, seeds in cells(rows).items()}
+        self._by_cell = {(c[0], c[1], spelled[c]): seeds for c, seeds in cells(rows).items()}
 
     def arms(self) -> list[tuple[str, str]]:
-        return list(dict.fromkeys(cell[:2] for cell in self._found))
+        return list(dict.fromkeys(cell[:2] for cell in self._by_cell))
 
-    def get(self, env: str, arm: str, eta: str) -> dict[int, Row]:
-        return self._found.get((env, arm, eta), {})
+    def get(self, env: str, arm: str, eta: str) -> dict[int, ResultRow]:
+        return self._by_cell.get((env, arm, eta), {})
 
-    def weightings(self, env: str, arm: str) -> dict[str, dict[int, Row]]:
-        return {cell[2]: x for cell, x in self._found.items() if cell[:2] == (env, arm)}
+    def weightings(self, env: str, arm: str) -> dict[str, dict[int, ResultRow]]:
+        return {cell[2]: x for cell, x in self._by_cell.items() if cell[:2] == (env, arm)}
 
-    def poisson(self, env: str, arm: str) -> dict[float, dict[int, Row]]:
-        found = self.weightings(env, arm).items()
-        rates = {eta.removeprefix("poisson:"): x for eta, x in found if eta.startswith("poisson:")}
-        return {float(rate): seeds for rate, seeds in rates.items()}
-
-
-def _pair(
-    ours: Mapping[int, Row], others: Mapping[int, Row], metric: str, wanted: float = SIMILAR
-) -> Paired | None:
-    level = floor_of(others, metric)
-    return compare(values_of(ours, metric), values_of(others, metric), wanted, floor=level)
+    def poisson(self, env: str, arm: str) -> dict[float, dict[int, ResultRow]]:
+        every = {weighting(eta): seeds for eta, seeds in self.weightings(env, arm).items()}
+        return {w.parameter: seeds for w, seeds in every.items() if w.family == "poisson"}
 
 
 def _uniform_against_gail(
-    env: str, arm: str, uniform: dict[int, Row], gail: dict[int, Row]
+    env: str, arm: str, uniform: dict[int, ResultRow], gail: dict[int, ResultRow]
 ) -> list[Finding]:
-    found = []
-    for metric in _DISTANCES:
-        paired = _pair(uniform, gail, metric)
-        if paired is not None:
-            symbol = SYMBOLS[metric]
-            claim = f"{symbol} falls by at least 25 % as κ goes from 0 to 1 (the paper: 25 to 60 %)"
-            verdict = decide(paired.relative, 0.25)
-            said = f"{symbol}: {in_words(paired, 'κ = 1', 'κ = 0')}."
-            found.append(Finding(claim, env, arm, verdict, said))
-    similar = env == "Hopper-v5"
-    paired = _pair(uniform, gail, "cost", SIMILAR if similar else 0.5)
-    if paired is not None:
+    said = []
+    for metric in (*DISTANCES, SHORTFALL):
+        similar = metric == SHORTFALL and env == "Hopper-v5"
+        fall = 0.5 if metric == SHORTFALL and not similar else SIMILAR
+        paired = paired_seeds(uniform, gail, metric, fall)
+        if paired is None:
+            continue
         if similar:
             claim = "the cost stays about the same as κ goes from 0 to 1"
-            verdict = decide_similar(paired.relative, better_counts=False)
-        else:
+        elif metric == SHORTFALL:
             claim = (
                 "the cost falls to a half or less as κ goes from 0 to 1 (the paper: to a half or a "
                 "quarter)"
             )
-            verdict = decide(paired.relative, 0.5)
-        said = f"Normalised cost: {in_words(paired, 'κ = 1', 'κ = 0')}."
-        found.append(Finding(claim, env, arm, verdict, said))
-    return found
+        else:
+            claim = (
+                f"{SYMBOLS[metric]} falls by at least 25 % as κ goes from 0 to 1 (the paper: 25 to "
+                "60 %)"
+            )
+        verdict = (
+            decide_similar(paired.relative, better_counts=False)
+            if similar
+            else decide(paired.relative, fall)
+        )
+        sentence = f"{SYMBOLS[metric]}: {in_words(paired, 'κ = 1', 'κ = 0')}."
+        said.append(Finding(claim, env, arm, verdict, sentence))
+    return said
 
 
 def _cycle_length(
-    env: str, arm: str, poisson: dict[float, dict[int, Row]], uniform: dict[int, Row]
+    env: str, arm: str, poisson: dict[float, dict[int, ResultRow]], uniform: dict[int, ResultRow]
 ) -> list[Finding]:
-    found, wanted = [], CYCLES[env]
-    for metric in _DISTANCES:
-        found.append(_best_rate(env, arm, poisson, metric))
-        paired = _pair(poisson.get(wanted, {}), uniform, metric)
+    said, wanted = [], MOVEMENT_CYCLES[env]
+    for metric in DISTANCES:
+        said.append(_best_rate(env, arm, poisson, metric))
+        paired = paired_seeds(poisson.get(wanted, {}), uniform, metric)
         if paired is not None:
             claim = f"λ = {wanted} is as good as κ = 1, or better, in {SYMBOLS[metric]}"
             verdict = decide_similar(paired.relative, better_counts=True)
-            said = f"{SYMBOLS[metric]}: {in_words(paired, f'λ = {wanted}', 'κ = 1')}."
-            found.append(Finding(claim, env, arm, verdict, said))
-    return found
+            sentence = f"{SYMBOLS[metric]}: {in_words(paired, f'λ = {wanted}', 'κ = 1')}."
+            said.append(Finding(claim, env, arm, verdict, sentence))
+    return said
 
 
-def _best_rate(env: str, arm: str, poisson: dict[float, dict[int, Row]], metric: str) -> Finding:
+def _best_rate(
+    env: str, arm: str, poisson: dict[float, dict[int, ResultRow]], metric: str
+) -> Finding:
     """Is the rate of the expert's cycle better than each of the five others of the paper?"""
-    wanted, symbol = CYCLES[env], SYMBOLS[metric]
+    wanted, symbol = MOVEMENT_CYCLES[env], SYMBOLS[metric]
     claim = f"λ = {wanted}, the expert's movement cycle, is the best in {symbol}"
     values = {rate: values_of(seeds, metric) for rate, seeds in poisson.items()}
     missing = [f"{rate:g}" for rate in LAMBDAS if not values.get(rate)]
@@ -150,31 +154,31 @@ def _best_rate(env: str, arm: str, poisson: dict[float, dict[int, Row]], metric:
     return Finding(claim, env, arm, verdict, said)
 
 
-def _discounts(env: str, found: _Cells) -> list[Finding]:
+def _discounts(env: str, by_cell: _Cells) -> list[Finding]:
     """GAIL with several discounts beside the best MEGAN, which is chosen by the same runs."""
     gail, megan = {}, {}
-    for e, arm in found.arms():
-        if e == env and _same_players(arm):
-            for eta, seeds in found.weightings(env, arm).items():
+    for e, arm in by_cell.arms():
+        if e == env and same_players(arm):
+            for eta, seeds in by_cell.weightings(env, arm).items():
                 gamma = f"γ = {next(iter(seeds.values()))['gamma_rl']:g}"
                 if eta == "dirac:0":
                     gail.setdefault(f"GAIL, {gamma}", seeds)
                 elif values_of(seeds, "mmd2_mu"):
-                    megan.setdefault(f"MEGAN, {_called(eta)}, {gamma}", seeds)
+                    megan.setdefault(f"MEGAN, {weighting(eta).words}, {gamma}", seeds)
     if len(gail) < 2 or not megan:
         return []
     means = {name: np.mean([*values_of(x, "mmd2_mu").values()]) for name, x in megan.items()}
     best = min(means, key=lambda name: float(means[name]))
-    found_by = [_discounts_by(metric, env, gail, best, megan) for metric in _DISTANCES]
-    return [finding for finding in found_by if finding is not None]
+    every = [_discounts_by(metric, env, gail, best, megan) for metric in DISTANCES]
+    return [finding for finding in every if finding is not None]
 
 
 def _discounts_by(
     metric: str,
     env: str,
-    gail: dict[str, dict[int, Row]],
+    gail: dict[str, dict[int, ResultRow]],
     best: str,
-    megan: dict[str, dict[int, Row]],
+    megan: dict[str, dict[int, ResultRow]],
 ) -> Finding | None:
     others = {name: values_of(seeds, metric) for name, seeds in gail.items()}
     floor = floor_of(megan[best], metric)
@@ -189,13 +193,3 @@ def _discounts_by(
         )
     claim = f"with no discount does GAIL match as well as the best MEGAN in {SYMBOLS[metric]}"
     return Finding(claim, env, "default", verdict, said)
-
-
-def _same_players(arm: str) -> bool:
-    return arm == "default" or (arm.startswith("gamma_rl=") and "," not in arm)
-
-
-def _called(eta: str) -> str:
-    family, _, rest = eta.partition(":")
-    named = {"uniform": "κ = 1", "geometric": f"κ = {rest}", "poisson": f"λ = {rest}"}
-    return named.get(family, eta)

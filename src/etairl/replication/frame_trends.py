@@ -11,26 +11,18 @@ from typing import Any
 
 from etairl.eta import Dirac, Geometric, Uniform
 from etairl.evaluation.trends import fit_trend
+from etairl.replication.shortfall import PAPER_METRICS, with_shortfall
 from etairl.studies.jobs import Job
-from etairl.studies.summary import (
-    FEWEST_CYCLES,
-    METRICS,
-    Row,
-    baseline,
-    cells,
-    floor_of,
-    tv_from_gail,
-    values_of,
-)
+from etairl.studies.summary import ResultRow, baseline, cells, floor_of, tv_from_gail, values_of
 
 
-def trends(rows: Sequence[Row], jobs: Sequence[Job]) -> list[dict[str, Any]]:
+def trends(rows: Sequence[ResultRow], jobs: Sequence[Job]) -> list[dict[str, Any]]:
     """Per environment, arm and metric: the line from κ = 0 to the farthest κ there is.
 
     Only weightings by κ are on one line, and only runs that differ in nothing else.
     """
     settings = {job.cell: job.config for job in jobs}
-    by_cell, found = cells(row for row in rows if row["cycles"] >= FEWEST_CYCLES), []
+    by_cell, lines = cells(with_shortfall(rows)), []
     for base in by_cell:
         if settings[base].future.eta != Dirac(0):
             continue
@@ -42,7 +34,7 @@ def trends(rows: Sequence[Row], jobs: Sequence[Job]) -> list[dict[str, Any]]:
             and baseline(by_cell, cell, settings) == base
         ]
         share = {cell: tv_from_gail(settings[cell], settings[cell].horizon) for cell in line}
-        for metric in METRICS[:3]:
+        for metric in PAPER_METRICS:
             values = {cell: x for cell in line if (x := values_of(by_cell[cell], metric))}
             points: dict[int, list[tuple[float, float]]] = {}
             for cell, seeds in values.items():
@@ -52,5 +44,5 @@ def trends(rows: Sequence[Row], jobs: Sequence[Job]) -> list[dict[str, Any]]:
             if fitted is not None:
                 farthest = max(values, key=lambda cell: share[cell])[2]
                 entry = {"env": base[0], "arm": base[1], "metric": metric, "to": farthest}
-                found.append(entry | {"settings": len(values)} | asdict(fitted))
-    return found
+                lines.append(entry | {"settings": len(values)} | asdict(fitted))
+    return lines

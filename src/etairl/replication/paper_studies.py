@@ -1,11 +1,13 @@
 """The studies of the paper, run by run."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 
-from etairl.studies.jobs import Job, Scale, check_distinct, rescaled
-from etairl.training.flat import with_settings
+from etairl.solvers.sac_config import SACConfig
+from etairl.studies.jobs import SCALES, Job, StudyScale, check_distinct, rescaled
+from etairl.studies.study_folder import Study
+from etairl.training.flat import configure, flatten
 from etairl.training.presets import preset
 from etairl.training.settings import TrainConfig
 from etairl.types import InputError
@@ -39,25 +41,17 @@ def regularised(env: str) -> TrainConfig:
     negatives from the newest cycle, a replay that forgets nothing.
     """
     column, default = preset(COLUMNS[env]), preset("default")
-    return replace(
-        column,
-        demonstrations=default.demonstrations,
-        girl=replace(
-            column.girl,
-            fresh_share=default.girl.fresh_share,
-            fresh_cycles=default.girl.fresh_cycles,
-            capacity=default.girl.capacity,
-        ),
-        cost=default.cost,
-        sac=replace(default.sac, hidden=column.sac.hidden),
-    )
+    names = ["demonstrations", "fresh_share", "fresh_cycles", "capacity", *flatten(default.cost)]
+    names += [f.name for f in fields(SACConfig) if f.name != "hidden"]
+    players = flatten(default)
+    return configure(column, **{name: players[name] for name in names})
 
 
 def bare(env: str) -> TrainConfig:
     """The same with the paper's discriminator: small, no penalty, negatives from all the replay."""
-    column, start = preset(COLUMNS[env]), regularised(env)
-    girl = replace(start.girl, fresh_share=column.girl.fresh_share)
-    return replace(start, girl=girl, cost=column.cost)
+    column = preset(COLUMNS[env])
+    fresh = flatten(column)["fresh_share"]
+    return configure(regularised(env), fresh_share=fresh, **flatten(column.cost))
 
 
 Arms = list[tuple[str, TrainConfig]]
@@ -83,8 +77,8 @@ def _figure3(env: str) -> Arms:
     start = regularised(env)
     arms = _weighted(start, "default", [_GAIL, "geometric:0.99", _UNIFORM])
     for gamma in DISCOUNTS:
-        if gamma != start.sac.gamma_rl:
-            other = with_settings(start, {"gamma_rl": gamma})
+        if gamma != start.solver.gamma_rl:
+            other = configure(start, **{"gamma_rl": gamma})
             arms += _weighted(other, f"gamma_rl={gamma:g}", [_GAIL])
     return arms
 
@@ -92,25 +86,25 @@ def _figure3(env: str) -> Arms:
 def _many_tasks(env: str) -> Arms:
     # Every demonstration is a task of its own: all of them.
     start = replace(regularised(env), demonstrations=None)
-    invented = with_settings(start, {"idle": _NEAR, "eta": _NEAR})
-    return [*_weighted(start, "default", [_GAIL, _NEAR, _UNIFORM]), ("idle", invented)]
+    generated = configure(start, **{"idle": _NEAR, "eta": _NEAR})
+    return [*_weighted(start, "default", [_GAIL, _NEAR, _UNIFORM]), ("idle", generated)]
 
 
 def _ablation(env: str) -> Arms:
     start, ends = regularised(env), [_GAIL, _UNIFORM]
     arms = _weighted(start, "default", [_GAIL, "geometric:0.99", _UNIFORM])
     for arm, settings in _REGULARISERS.items():
-        arms += _weighted(with_settings(start, settings), arm, ends)
-    exact = with_settings(start, {"sampler": "exact"})
+        arms += _weighted(configure(start, **settings), arm, ends)
+    exact = configure(start, **{"sampler": "exact"})
     arms += _weighted(exact, "exact-sampler", ["geometric:0.99", _UNIFORM])
     if env in ("Hopper-v5", "Ant-v5"):  # the others never end early
         for mode in ("fixed", "absorbing"):
-            arms += _weighted(with_settings(start, {"mode": mode}), mode, ends)
+            arms += _weighted(configure(start, **{"mode": mode}), mode, ends)
     return arms
 
 
 @dataclass(frozen=True)
-class Named:
+class PaperStudy:
     """A study of the paper."""
 
     about: str
@@ -120,19 +114,19 @@ class Named:
 
 _CONTROL = ("Hopper-v5", "HalfCheetah-v5", "Ant-v5")
 STUDIES = {
-    "figure1": Named("geometric weightings, kappa from 0 to 1", _CONTROL, _figure1),
-    "figure2": Named("Poisson weightings", _CONTROL, _figure2),
-    "figure3": Named("discounts of GAIL beside MEGAN", _CONTROL, _figure3),
-    "fetch": Named("reaching with an arm, short episodes", ("FetchReach-v4",), _many_tasks),
-    "navigation": Named("around the lakes", ("etairl/Navigation-v0",), _many_tasks),
-    "ablation": Named(
+    "figure1": PaperStudy("geometric weightings, kappa from 0 to 1", _CONTROL, _figure1),
+    "figure2": PaperStudy("Poisson weightings", _CONTROL, _figure2),
+    "figure3": PaperStudy("discounts of GAIL beside MEGAN", _CONTROL, _figure3),
+    "fetch": PaperStudy("reaching with an arm, short episodes", ("FetchReach-v4",), _many_tasks),
+    "navigation": PaperStudy("around the lakes", ("etairl/Navigation-v0",), _many_tasks),
+    "ablation": PaperStudy(
         "regularisers, samplers, early ends", ("HalfCheetah-v5", "Hopper-v5"), _ablation
     ),
 }
 
 
 def named_jobs(
-    name: str, scale: Scale, seeds: Sequence[int], envs: Sequence[str] | None = None
+    name: str, scale: StudyScale, seeds: Sequence[int], envs: Sequence[str] | None = None
 ) -> list[Job]:
     """The runs of a study of the paper; the first seed of everything comes first.
 
@@ -162,3 +156,24 @@ def named_jobs(
     ]
     check_distinct(jobs)
     return jobs
+
+
+def whole_parts(study: Study, name: str, partly: bool = False) -> tuple[str | None, Sequence[Job]]:
+    """Scale and runs of a study of the paper, of the environments and seeds that it is whole in.
+
+    Other studies may share some of its runs. With `partly`, any run of it counts; no run, and the
+    scale of the whole folder, where none does.
+    """
+    every = set(study.jobs)
+    kinds = dict.fromkeys((job.config.env, job.config.seed) for job in study.jobs)
+    for scale in (s for s in SCALES if study.scale in (None, s)):
+        part: list[Job] = []
+        for env, seed in kinds:
+            try:
+                asked = named_jobs(name, scale, [seed], [env])
+            except InputError:  # it has no such environment
+                continue
+            part += asked if every.issuperset(asked) or (partly and every & set(asked)) else []
+        if part:
+            return scale, part
+    return study.scale, []

@@ -1,4 +1,4 @@
-"""How numbers become verdicts, on claims and on the prediction, and the words for both.
+"""How numbers become verdicts on claims, and the words for them.
 
 A claimed fall is *replicated* where the whole interval lies on the claimed side of no change and
 the value reaches the claimed size; *not replicated* where the whole interval falls short of that
@@ -10,22 +10,17 @@ expert's floor, and a better one among settings of which the worse is there alre
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from etairl.evaluation.ratios import AT_FLOOR, Change
 from etairl.evaluation.significance import holm, power_of
 from etairl.evaluation.statistics import Interval, Paired, compare
+from etairl.studies.wording import METRIC_NAMES, number, percent, seeds_in_words
 
-Verdict = Literal["replicated", "not replicated", "undecided"]
-SYMBOLS = {
-    "mmd2_rho": "MMD² of ρ",
-    "mmd2_mu": "MMD² of μ",
-    "cost": "normalised cost",
-    "normalised_cost": "normalised cost",
-    "collapsed_share": "share of collapsed cycles",
-}
+StudyVerdict = Literal["replicated", "not replicated", "undecided"]
+SYMBOLS = METRIC_NAMES | {"shortfall": "1 − score", "collapsed_share": "collapsed cycles"}
 SIMILAR = 0.25
 _ALPHA = 0.05
 _NO_FLOOR = float("-inf")
@@ -38,11 +33,11 @@ class Finding:
     claim: str
     env: str
     arm: str
-    verdict: Verdict
+    verdict: StudyVerdict
     sentence: str
 
 
-def decide(change: Interval | Change, wanted: float) -> Verdict:
+def decide(change: Interval | Change, wanted: float) -> StudyVerdict:
     """A fall by at least the share `wanted`; with 0, any fall."""
     if change.value is None or change.low is None or change.high is None:
         return "undecided"
@@ -51,7 +46,7 @@ def decide(change: Interval | Change, wanted: float) -> Verdict:
     return "not replicated" if change.low > -wanted else "undecided"
 
 
-def decide_similar(change: Interval | Change, better_counts: bool) -> Verdict:
+def decide_similar(change: Interval | Change, better_counts: bool) -> StudyVerdict:
     """Within 25 % of each other, or (where that counts) better."""
     if change.low is None or change.high is None:
         return "undecided"
@@ -77,7 +72,7 @@ def best_of(
     ours: Mapping[int, float],
     others: Mapping[str, Mapping[int, float]],
     floor: float = _NO_FLOOR,
-) -> tuple[Verdict, list[Rival]]:
+) -> tuple[StudyVerdict, list[Rival]]:
     """Is a setting better than each of the others, by the seeds that all of them have?
 
     Below the expert's own level, `floor`, nobody is the worse.
@@ -111,21 +106,6 @@ def _power(
     return power_of(len(pairs), SIMILAR * base / spread, _ALPHA / tests)
 
 
-def percent(x: float, digits: int = 0) -> str:
-    """A share as a signed percentage."""
-    return f"{100 * x:+.{digits}f} %".replace("-", "−")
-
-
-def number(x: float) -> str:
-    """Three digits."""
-    return f"{x:.3g}".replace("-", "−")
-
-
-def seeds_in_words(n: int) -> str:
-    """A count of seeds."""
-    return f"{n} seed{'s' * (n != 1)}"
-
-
 def in_words(paired: Paired, ours: str, other: str) -> str:
     """Both values, the change with its interval, and what so many seeds could have shown.
 
@@ -139,7 +119,7 @@ def in_words(paired: Paired, ours: str, other: str) -> str:
     if change.value is None:
         text += (
             f"{other} is already at the expert's floor, so a share of it says nothing; the "
-            f"difference is {number(paired.difference.value)}{_bounds(paired.difference)}"
+            f"difference is {number(paired.difference.value)}{bounds_in_words(paired.difference)}"
         )
     else:
         text += percent(change.value)
@@ -163,7 +143,8 @@ def in_words(paired: Paired, ours: str, other: str) -> str:
     return text
 
 
-def _bounds(interval: Interval) -> str:
+def bounds_in_words(interval: Interval) -> str:
+    """The bounds in brackets, if there are any."""
     if interval.low is None or interval.high is None:
         return ""
     return f" [{number(interval.low)}, {number(interval.high)}]"
@@ -192,53 +173,8 @@ def rivals_in_words(ours: str, rivals: list[Rival], floor: float = _NO_FLOOR) ->
 
 def _test_in_words(rival: Rival) -> str:
     difference, effect = rival.paired.difference, rival.paired.effect
-    words = [f"{number(difference.value)}{_bounds(difference)}"]
+    words = [f"{number(difference.value)}{bounds_in_words(difference)}"]
     words += [] if effect is None else [f"effect {_signed(effect)}"]
     words += [] if rival.p is None else [f"p = {rival.p:.2g}"]
     words += [] if rival.power is None else [f"power {100 * rival.power:.0f} %"]
     return f" ({', '.join(words)})"
-
-
-def foretold(changes: Mapping[str, Any], share: float | None) -> dict[str, Any]:
-    """Do results differ by no more than a share of the data can explain? A verdict per metric.
-
-    *Disagrees*: the whole interval of the change is farther from 0 than the share. *Agrees*: it is
-    not, and lies within 25 %. *Cannot tell*: it is wider than that. A setting disagrees if one of
-    its metrics does, and agrees if all do.
-
-    Args:
-        changes: by metric, as `statistics` has them; None where there is nothing to compare.
-        share: of frames that are others than with kappa = 0; None where nothing is predicted.
-    """
-    if share is None:
-        return {"verdict": None, "verdicts": {}, "note": "no prediction above κ = 0.75"}
-    verdicts, said = {}, []
-    for metric, change in changes.items():
-        if change is not None:
-            verdicts[metric], words = _foretold(change, share)
-            said.append(f"{SYMBOLS[metric]} {words}: {verdicts[metric]}")
-    found = set(verdicts.values())
-    whole = "disagrees" if "disagrees" in found else "cannot tell"
-    if found == {"agrees"}:
-        whole = "agrees"
-    frames = f"{percent(share, 1).lstrip('+')} other frames"
-    note = f"{frames} in episodes as long as those of the last cycles. {'; '.join(said)}."
-    return {"verdict": whole, "verdicts": verdicts, "note": note}
-
-
-def _foretold(change: Mapping[str, Any], share: float) -> tuple[str, str]:
-    value, low, high = (change["relative"][key] for key in ("value", "low", "high"))
-    words = f"{number(change['ours'])} beside {number(change['other'])}"
-    if value is None:
-        return "cannot tell", f"{words} (κ = 0 is already at the expert's floor)"
-    words += f", {percent(value, 1)}"
-    if low is None or high is None:
-        return "cannot tell", f"{words} ({change['relative']['note']})"
-    words += f" [{percent(low, 1)}, {percent(high, 1)}]"
-    if low > share or high < -share:
-        return "disagrees", words
-    if low > -SIMILAR and high < SIMILAR:
-        return "agrees", words
-    if change["power"] is not None:
-        words += f", a change of 25 % would show with probability {100 * change['power']:.0f} %"
-    return "cannot tell", words

@@ -8,8 +8,8 @@ from typing import Any
 
 from etairl.studies.jobs import Job
 from etairl.studies.processes import Ended, environment
-from etairl.studies.study import Study
-from etairl.studies.worker import FAILED, work
+from etairl.studies.study_folder import Study
+from etairl.studies.worker import FAILED, work_and_evaluate
 from etairl.types import InputError
 
 _RETRIES = 3
@@ -21,7 +21,7 @@ def run_on_ray(
     """Make the runs on a cluster; yields whenever one has ended, and None in between.
 
     Ray places the tasks, one per core, and starts one again, three times at most, whose worker or
-    node was lost: it goes on from the checkpoint. The folder of the study must be the same on every
+    node was lost: it resumes from the checkpoint. The folder of the study must be the same on every
     node. When the generator is closed the tasks are cancelled, and the checkpoints stay.
 
     Args:
@@ -67,9 +67,9 @@ def _last_line(error: Exception) -> str:
 
 def _task(folder: str, name: str, checkpoint_seconds: float) -> int:
     # Not by Ray's `runtime_env`: it cannot start a Python in a path with a space. XLA reads its
-    # flags when it is first used, which is in `work`; Ray itself sets OMP_NUM_THREADS.
+    # flags when it is first used, which is in the worker; Ray itself sets OMP_NUM_THREADS.
     os.environ.update(environment())
-    return work(Path(folder), name, checkpoint_seconds)
+    return work_and_evaluate(Path(folder), name, checkpoint_seconds)
 
 
 def _check_listening(address: str) -> None:

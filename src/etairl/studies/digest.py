@@ -1,19 +1,24 @@
-"""What is kept of a finished run of a study: small, and enough for its tables and its page."""
+"""A finished run of a study in a few kilobytes: enough for its tables and its page.
+
+`summary.jsonl` has a line for each; with it, the directory of the run itself may be gone. Version
+0.1 kept a file per run in `summary/`, which is still read.
+"""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from etairl.evaluation.diagnostics import diagnose
-from etairl.runs import read_json, read_metrics, read_rows
-from etairl.studies.jobs import same_run
-from etairl.training.settings import TrainConfig
+from etairl.locks import locked
+from etairl.runs import read_metrics, read_result
+from etairl.storage import read_json, read_rows, write_atomic
 from etairl.types import InputError
 
-CURVES = ("return", "mmd2_mu", "mmd2_rho")
+CURVES = ("return", "mmd2_mu", "mmd2_rho", "score")
+EVALUATION = "evaluation.json"
 _MOST_POINTS = 60
 _MOST_BYTES = 200_000
 _LAST = 100
@@ -21,10 +26,8 @@ _LAST = 100
 
 @dataclass(frozen=True)
 class Digest:
-    """A finished run in a few kilobytes; with it a study goes on where the run itself is gone."""
+    """What is kept of a finished run."""
 
-    settings: str
-    """of what run it is: the same for settings that make the same bytes"""
     result: dict[str, Any]
     """as in result.json"""
     curves: dict[str, list[list[int | float]]]
@@ -34,54 +37,93 @@ class Digest:
     diagnostics: list[dict[str, Any]]
     seconds: float | None
     """that its cycles took"""
+    config: dict[str, Any] | None = None
+    """its settings; None in version 0.1, where they are those in study.json"""
     versions: dict[str, str] | None = None
     """that made it; None where that was not kept"""
+    evaluation: list[dict[str, Any]] | None = None
+    """learner, clone, random policy and expert in fresh episodes, where a study asks for that"""
 
 
-def fingerprint(config: TrainConfig) -> str:
-    """Of a run: equal for settings that make the same bytes."""
-    return sha256(same_run(config).encode()).hexdigest()
-
-
-def digest_of(run: Path, config: TrainConfig) -> Digest:
+def digest_of(run: Path) -> Digest:
     """Of a finished run directory."""
     rows = read_metrics(run)
     last = rows[-_LAST:]
     digest = Digest(
-        fingerprint(config),
-        read_json(run / "result.json"),
-        {name: _curve(rows, name) for name in CURVES},
+        read_result(run),
+        {name: curve for name in CURVES if (curve := _curve(rows, name))},
         sum(row["length"] for row in last) / max(len(last), 1),
-        [asdict(trouble) for trouble in diagnose(rows)],
+        [asdict(warning) for warning in diagnose(rows)],
         seconds_of(run),
+        read_json(run / "config.json"),
         _versions(run / "versions.json"),
+        _evaluation(run / EVALUATION),
     )
     _check_finite(digest.result, run / "result.json")
     _check_finite(asdict(digest), run / "metrics.jsonl")
     return digest
 
 
-def read_digest(file: Path) -> Digest | None:
-    """A digest that was kept; None if there is none."""
-    if not file.is_file():
-        return None
-    if file.stat().st_size > _MOST_BYTES:
-        raise InputError(f"{file} is too large for the digest of a run; remove it")
+class DigestFile:
+    """The digests of a study by the names of its runs."""
+
+    def __init__(self, folder: Path):
+        self._folder, self._file = folder, folder / "summary.jsonl"
+        self._read: tuple[int, dict[str, str]] = (-1, {})
+
+    def get(self, name: str) -> Digest | None:
+        """The digest of a run; None if there is none."""
+        lines = self._lines()
+        if name in lines:
+            return _parse(lines[name], f"{self._file}, the line of {name}")
+        old = self._folder / "summary" / f"{name}.json"
+        return _parse(old.read_text(), str(old)) if old.is_file() else None
+
+    def put(self, digests: Mapping[str, Digest]) -> None:
+        """Add or replace some; the file is written only if that changes it."""
+        new = {name: _line(name, digest) for name, digest in digests.items()}
+        if new.items() <= self._lines().items():
+            return
+        with locked(self._folder / "locks" / "summary", 60.0):
+            every = self._lines() | new
+            write_atomic(self._file, "".join(every.values()).encode())
+
+    def _lines(self) -> dict[str, str]:
+        if not self._file.is_file():
+            return {}
+        changed = self._file.stat().st_mtime_ns
+        if self._read[0] != changed:
+            lines = self._file.read_text().splitlines(keepends=True)
+            self._read = changed, {_name(line, self._file): line for line in lines}
+        return self._read[1]
+
+
+def _name(line: str, file: Path) -> str:
     try:
-        found = Digest(**json.loads(file.read_text()))
-        found.result["remaining"]["return"]
-        as_text(found)
-    except (ValueError, TypeError, KeyError) as error:
-        raise InputError(f"{file} is damaged ({error}); remove it, and the run is made") from None
-    return found
+        return json.loads(line)["name"]
+    except (ValueError, TypeError, KeyError):
+        raise InputError(f"{file} is damaged at {line[:40]!r}; remove that line") from None
 
 
-def as_text(digest: Digest) -> str:
-    """One line of JSON."""
-    plain = asdict(digest)
-    if digest.versions is None:
-        del plain["versions"]
+def _line(name: str, digest: Digest) -> str:
+    plain = {"name": name} | {k: v for k, v in asdict(digest).items() if v is not None}
     return json.dumps(plain, separators=(",", ":"), allow_nan=False) + "\n"
+
+
+def _parse(text: str, where: str) -> Digest:
+    if len(text) > _MOST_BYTES:
+        raise InputError(f"{where} is too large for the digest of a run; remove it")
+    try:
+        plain = {"seconds": None} | json.loads(text)
+        digest = Digest(**{k: v for k, v in plain.items() if k not in ("name", "settings")})
+        last = digest.result["remaining"]
+        last["return"]
+        if "normalised_cost" in last:  # of version 0.1
+            last["score"] = 1.0 - last.pop("normalised_cost")
+        _line("", digest)
+    except (ValueError, TypeError, KeyError) as error:
+        raise InputError(f"{where} is damaged ({error}); remove it, and the run is made") from None
+    return digest
 
 
 def seconds_of(run: Path) -> float | None:
@@ -92,9 +134,9 @@ def seconds_of(run: Path) -> float | None:
     return float(sum({row["cycle"]: row["seconds"] for row in read_rows(file)}.values()))
 
 
-def _check_finite(found: Any, file: Path) -> None:
+def _check_finite(value: Any, file: Path) -> None:
     try:
-        json.dumps(found, allow_nan=False)
+        json.dumps(value, allow_nan=False)
     except ValueError:
         raise InputError(
             f"{file} has a number that is not finite, so the run has no result; move the run "
@@ -109,11 +151,30 @@ def _versions(file: Path) -> dict[str, str] | None:
     return {name: v for name, v in read_json(file).items() if name != "demonstrations"}
 
 
+def _evaluation(file: Path) -> list[dict[str, Any]] | None:
+    """Of each policy what a table needs: without single features, and without bounds."""
+    if not file.is_file():
+        return None
+    plain = ("name", "episodes", "return_mean", "score", "success")
+    rows = []
+    for row in json.loads(file.read_text()):
+        kept = {key: _finite(row[key]) for key in plain}
+        for key in ("mmd2_rho", "mmd2_mu"):
+            kept[key] = {part: row[key][part] for part in ("value", "floor")}
+        wide = row["generalisation"]
+        kept["all_tasks"] = wide and {key: wide[key] for key in ("success", "score")}
+        rows.append(kept)
+    return rows
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def _curve(rows: Sequence[Mapping[str, Any]], name: str) -> list[list[int | float]]:
     """A few points: pairs of transitions and value, with the last."""
     points = [[row["transitions"], float(f"{row[name]:.4g}")] for row in rows if name in row]
-    step = -(-len(points) // _MOST_POINTS) if points else 1
-    kept = points[::step]
+    kept = points[:: -(-len(points) // _MOST_POINTS) or 1]
     if points and kept[-1] is not points[-1]:
         kept.append(points[-1])
     return kept

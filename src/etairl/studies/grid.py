@@ -2,59 +2,65 @@
 
     preset = "default"
     seeds = 3
+    evaluate = 50           # evaluate each finished run in so many fresh episodes
     [settings]              # of every run, named as on the command line of `etairl train`
     env = "Pendulum-v1"
     [grid]                  # every combination of these
     eta = ["dirac:0", "geometric:0.99"]
-    [[runs]]                # and these beside the grid
+    [[runs]]                # and these beside the grid, perhaps with a preset and a name
+    arm = "far"
     eta = "poisson:10"
 
-Whatever is wrong in it is refused with its line, before anything starts.
+A value may contain environment variables: `demos = "${DATA}/hopper.npz"`. Whatever is wrong is
+refused with its line, before anything starts.
 """
 
 import math
+import os
 import re
 import sys
 import tomllib
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from etairl.studies.jobs import Job, Scale, check_count, check_distinct, rescaled
-from etairl.training.flat import check_name, check_value, with_settings
+from etairl.studies.jobs import Job, StudyScale, check_count, check_distinct, rescaled, works
+from etairl.studies.toml_lines import Place, key_lines
+from etairl.training.flat import check_setting, configure
 from etairl.training.presets import preset
 from etairl.training.settings import TrainConfig
 from etairl.types import InputError, check_seed
 
 _TABLES = ("settings", "grid", "runs")
+_KEYS = ("preset", "seeds", "evaluate", *_TABLES)
 _FAILURES = (ValueError, OverflowError, RecursionError, OSError)
 """what a value may cause, however odd it is"""
-_QUOTED = re.compile(
-    r"""\"{3}(?:\\.|[^\\])*?"{3,5}|'{3}.*?'{3,5}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|\#[^\n]*""",
-    re.DOTALL,
-)
-"""text and comments of TOML, in which brackets are no brackets"""
-Place = tuple[str, int, str]
-"""table, its number where there are several of the name, key; "" is the table itself"""
+
+
+class StudyFile(NamedTuple):
+    """What a study file asks for."""
+
+    jobs: list[Job]
+    evaluate: int | None
+    """episodes in which each policy is evaluated once its run is finished"""
 
 
 class _Source:
-    """The text of a grid, and where each key stands in it."""
+    """The content of a study file, and where each key stands in it."""
 
     def __init__(self, path: Path):
         self.path = path
         try:
             text = path.read_bytes().decode().replace("\r\n", "\n")
         except (OSError, UnicodeDecodeError) as error:
-            why = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
             raise InputError(f"{path}: cannot be read ({why})") from None
         try:
-            self.found: dict[str, Any] = tomllib.loads(text)
-            self._lines = _places(text)
+            self.content, self._lines = _load(text)
         except tomllib.TOMLDecodeError as error:
             last = f"line {len(text.splitlines())}"
             why = str(error).replace("at end of document", f"{last}, the end of the file")
@@ -82,6 +88,10 @@ class _Source:
             raise self.refuse(_why(error), table, key, number) from None
 
 
+def _load(text: str) -> tuple[dict[str, Any], dict[Place, int]]:
+    return tomllib.loads(text), key_lines(text)
+
+
 def _why(error: Exception) -> object:
     if isinstance(error, RecursionError):
         return "this is nested too deep"
@@ -96,7 +106,7 @@ def _breaking(text: str) -> int:
 
     def breaks(many: int) -> bool:
         try:
-            tomllib.loads("\n".join(lines[:many]))
+            _load("\n".join(lines[:many]))
         except tomllib.TOMLDecodeError:
             return False
         except _FAILURES:
@@ -106,42 +116,7 @@ def _breaking(text: str) -> int:
     return bisect_left(range(len(lines)), True, key=breaks)
 
 
-def _statements(text: str) -> Iterator[tuple[int, str, list[int]]]:
-    """Headers, and keys with their values: the line, the text, the lines of tables in a list."""
-    # Text becomes a pair of brackets: that of many lines then ends where its brackets close.
-    plain = _QUOTED.sub(lambda quoted: "[" + "\n" * quoted[0].count("\n") + "]", text)
-    lines, first, depth, inner = text.split("\n"), 1, 0, list[int]()
-    for row, line in enumerate(plain.split("\n"), start=1):
-        for bracket in re.findall(r"[][{}]", line):
-            if bracket == "{" and depth == 1:
-                inner.append(row)
-            depth += 1 if bracket in "[{" else -1
-        if depth == 0:
-            yield first, "\n".join(lines[first - 1 : row]), inner
-            first, inner = row + 1, []
-
-
-def _places(text: str) -> dict[Place, int]:
-    found: dict[Place, int] = {("", 0, ""): 1}
-    table, many = "", dict[str, int]()
-    for row, statement, inner in _statements(text):
-        for key, value in tomllib.loads(statement).items():
-            if statement.lstrip().startswith("["):
-                table = key
-                if isinstance(value, list):
-                    many[key], value = many.get(key, -1) + 1, value[0]
-            elif table:
-                key, value = table, {key: value}
-            # Else at the top: a key, `table.key = …`, `table = {key = …}`, or `runs = [{…}]`.
-            found.setdefault(("", 0, key), row)
-            tables = zip(inner, value, strict=False) if isinstance(value, list) else [(row, value)]
-            for number, (line, keys) in enumerate(tables, start=many.get(key, 0)):
-                for name in ("", *(keys if isinstance(keys, dict) else ())):
-                    found.setdefault((key, number, name), line)
-    return found
-
-
-def read_grid(path: Path, scale: Scale | None = None, seeds: int | None = None) -> list[Job]:
+def read_grid(path: Path, scale: StudyScale | None = None, seeds: int | None = None) -> StudyFile:
     """The runs that a TOML file asks for.
 
     Args:
@@ -150,44 +125,46 @@ def read_grid(path: Path, scale: Scale | None = None, seeds: int | None = None) 
         seeds: this many instead of those in the file.
     """
     source = _Source(path)
-    for key, value in source.found.items():
-        if key not in ("preset", "seeds", *_TABLES):
-            known = ", ".join(("preset", "seeds", *_TABLES))
-            raise source.refuse(f"unknown key {key!r}; choose from {known}", "", key)
+    for key, value in source.content.items():
+        if key not in _KEYS:
+            raise source.refuse(f"unknown key {key!r}; choose from {', '.join(_KEYS)}", "", key)
         if key in ("settings", "grid") and not isinstance(value, dict):
             raise source.refuse(f"{key} must be a table: [{key}]", "", key)
-    rows = source.found.get("runs", [])
+    rows = source.content.get("runs", [])
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise source.refuse("runs must be a list of tables: [[runs]]", "", "runs")
-    start = _start(source)
-    fixed, lines = _settings(source, source.found.get("settings", {}), "settings")
-    many = _seeds(source, seeds)
-    if not any(source.found.get(key) for key in ("preset", *_TABLES)):
+    with source.at("", "preset"):
+        start = preset(str(source.content.get("preset", "default")))
+    fixed, lines = _settings(source, source.content.get("settings", {}), "settings")
+    many, evaluate = _seeds(source, seeds), _evaluate(source)
+    if not any(source.content.get(key) for key in ("preset", *_TABLES)):
         raise source.refuse("it asks for no run: give a preset, [settings], [grid] or [[runs]]", "")
-    asked = len(many) * (_combined(source) + len(rows))
-    with source.at("grid") if source.found.get("grid") else source.at("", "seeds"):
+    asked = len(many) * (_grid_size(source) + len(rows))
+    with source.at("grid") if source.content.get("grid") else source.at("", "seeds"):
         check_count(asked)
-    combos, numbers = [*_combinations(source), *_further(source, rows)], list(many)
+    kinds = [*_combinations(source, start), *_further(source, rows, start)]
     jobs = []
-    for seed in numbers:
-        for combo, places in combos:
-            where = lines | places
-            config = _build(source, start, fixed | combo, where)
+    for seed in many:
+        for kind in kinds:
+            where = lines | kind.lines
+            config = _build(source, kind.start, fixed | kind.settings, where)
             if scale is not None:
                 config = rescaled(config, scale)
-            jobs.append(Job(_arm(combo), replace(config, seed=seed), where))
+            jobs.append(Job(kind.arm, replace(config, seed=seed), where))
     check_distinct(jobs)
-    return jobs
+    return StudyFile(jobs, evaluate)
 
 
-def _start(source: _Source) -> TrainConfig:
-    name = source.found.get("preset", "default")
-    with source.at("", "preset"):
-        return preset(str(name))
+def _evaluate(source: _Source) -> int | None:
+    episodes = source.content.get("evaluate")
+    if episodes is not None and (type(episodes) is not int or not 2 <= episodes <= 10_000):
+        why = f"evaluate is a number of episodes from 2 to 10000, got {episodes!r}"
+        raise source.refuse(why, "", "evaluate")
+    return episodes
 
 
 def _seeds(source: _Source, many: int | None) -> Sequence[int]:
-    given = source.found.get("seeds", 3) if many is None else many
+    given = source.content.get("seeds", 3) if many is None else many
     listed = range(min(given, sys.maxsize)) if type(given) is int else given
     if isinstance(listed, range) and listed:
         return listed
@@ -214,29 +191,45 @@ def _settings(
 
 def _value(source: _Source, key: str, value: Any, table: str, number: int = 0) -> Any:
     with source.at(table, key, number):
-        check_name(key)
         if key == "seed":
             raise InputError("give seeds = … at the top instead of seed")
-        checked = check_value(key, value)
+        checked = check_setting(key, _expanded(value))
         beside = source.path.parent / str(checked)
         if key in ("demos", "frozen_cost") and beside.exists():
             return str(beside.resolve())
         return checked
 
 
-def _combined(source: _Source) -> int:
+def _expanded(value: Any) -> Any:
+    """Text with `${NAME}` replaced by environment variables."""
+
+    def variable(match: re.Match[str]) -> str:
+        if match[1] not in os.environ:
+            raise InputError(f"the environment variable {match[1]} is not set")
+        return os.environ[match[1]]
+
+    return re.sub(r"\$\{(\w+)\}", variable, value) if isinstance(value, str) else value
+
+
+class _Kind(NamedTuple):
+    """What one run of each seed differs in."""
+
+    arm: str
+    start: TrainConfig
+    settings: dict[str, Any]
+    lines: dict[str, str]
+
+
+def _grid_size(source: _Source) -> int:
     """How many combinations a grid has, without making them."""
-    table: dict[str, Any] = source.found.get("grid", {})
-    if not table and source.found.get("runs"):
+    table: dict[str, Any] = source.content.get("grid", {})
+    if not table and source.content.get("runs"):
         return 0
     return math.prod(len(values) for values in table.values() if isinstance(values, list))
 
 
-Combination = tuple[dict[str, Any], dict[str, str]]
-
-
-def _combinations(source: _Source) -> list[Combination]:
-    table: dict[str, Any] = source.found.get("grid", {})
+def _combinations(source: _Source, start: TrainConfig) -> list[_Kind]:
+    table: dict[str, Any] = source.content.get("grid", {})
     columns: list[list[Any]] = []
     for key, values in table.items():
         with source.at("grid", key):
@@ -248,48 +241,49 @@ def _combinations(source: _Source) -> list[Combination]:
                 again = f"{key} has {value!r} twice: the same run would be made twice"
                 raise source.refuse(again, "grid", key)
         columns.append(checked)
-    if not table and source.found.get("runs"):
+    if not table and source.content.get("runs"):
         return []
     lines = {key: source.line("grid", key) for key in table} | {"": source.line("grid")}
-    return [(dict(zip(table, values, strict=True)), lines) for values in product(*columns)]
+    every = (dict(zip(table, values, strict=True)) for values in product(*columns))
+    return [_Kind(_arm(settings), start, settings, lines) for settings in every]
 
 
-def _further(source: _Source, rows: list[dict[str, Any]]) -> list[Combination]:
-    found = []
+def _further(source: _Source, rows: list[dict[str, Any]], start: TrainConfig) -> list[_Kind]:
+    kinds = []
     for number, row in enumerate(rows):
-        checked, lines = _settings(source, row, "runs", number)
-        found.append((checked, lines | {"": source.line("runs", number=number)}))
-    return found
+        plain = dict(row)
+        own = {key: plain.pop(key) for key in ("arm", "preset") if key in row}
+        for key, value in own.items():
+            if not isinstance(value, str) or not value.strip():
+                raise source.refuse(f"{key} takes text, got {value!r}", "runs", key, number)
+        with source.at("runs", "preset", number):
+            begun = preset(own["preset"]) if "preset" in own else start
+        checked, lines = _settings(source, plain, "runs", number)
+        lines |= {"": source.line("runs", number=number)}
+        arm = own.pop("arm", None) or _arm(own | checked)
+        kinds.append(_Kind(arm, begun, checked, lines))
+    return kinds
 
 
 def _build(
     source: _Source, start: TrainConfig, settings: dict[str, Any], lines: Mapping[str, str]
 ) -> TrainConfig:
     try:
-        return with_settings(start, settings)
+        return configure(start, **settings)
     except _FAILURES as error:
         # One setting may be wrong by itself; else it is how they go together.
-        guilty = _alone(start, settings) or [key for key in settings if key in str(error)]
+        alone = {k: lambda k=k, v=v: configure(start, **{k: v}) for k, v in settings.items()}
+        guilty = [key for key, build in alone.items() if not works(build, _FAILURES)]
+        guilty = guilty or [key for key in settings if key in str(error)]
         places = [lines[key] for key in guilty if key in lines] or [lines.get("", str(source.path))]
         raise InputError(f"{places[-1]}: {_why(error)}") from None
 
 
-def _alone(start: TrainConfig, settings: Mapping[str, Any]) -> list[str]:
-    def fails(build: Callable[[], Any]) -> bool:
-        try:
-            build()
-        except _FAILURES:
-            return True
-        return False
-
-    return [k for k, v in settings.items() if fails(lambda k=k, v=v: with_settings(start, {k: v}))]
-
-
-def _arm(combination: Mapping[str, Any]) -> str:
+def _arm(settings: Mapping[str, Any]) -> str:
     """What a run differs in, but for environment and weighting, which have columns of their own."""
     # Each environment has demonstrations of its own; that they differ goes without saying.
-    apart = ("env", "eta", "demos") if "env" in combination else ("eta",)
-    words = [f"{k}={_short(v)}" for k, v in combination.items() if k not in apart]
+    apart = ("env", "eta", "demos") if "env" in settings else ("eta",)
+    words = [f"{k}={_short(v)}" for k, v in settings.items() if k not in apart]
     return ",".join(words) or "default"
 
 

@@ -2,26 +2,24 @@
 
 import json
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from etairl.decoding import encode
 from etairl.demos import Selection, load_demos
 from etairl.eta import Dirac
 from etairl.runs import RunDirectory
 from etairl.tasks import make_task
-from etairl.training.preparation import fitting_demos
+from etairl.training.fitting import fitting_demos
 from etairl.training.settings import TrainConfig
 from etairl.types import InputError, Task
 
-Scale = Literal["smoke", "quick", "paper"]
-SCALES = get_args(Scale)
+StudyScale = Literal["smoke", "quick", "paper"]
+SCALES = get_args(StudyScale)
 _LONGEST_NAME = 100
-_SINCE_DIGESTS: tuple[str, ...] = ()
-"""settings added after digests were first kept, as in `_NEWER` of settings.py: with its default,
-such a setting is no part of what tells runs apart, and digests without it still count"""
 _MOST_RUNS = 10_000
 
 
@@ -46,13 +44,12 @@ class Job:
     @property
     def cell(self) -> tuple[str, str, str]:
         """What its seeds are averaged over: environment, arm, weighting."""
-        assert self.config.eta is not None
         return self.config.env, self.arm, self.config.eta
 
     def where(self, *settings: str) -> str:
         """The first place that is known of these settings, to begin a sentence with."""
-        found = next((self.lines[s] for s in (*settings, "") if s in self.lines), None)
-        return "" if found is None else f"{found}: "
+        place = next((self.lines[s] for s in (*settings, "") if s in self.lines), None)
+        return "" if place is None else f"{place}: "
 
 
 def shortened(plain: str, words: str, tail: str = "") -> str:
@@ -63,7 +60,7 @@ def shortened(plain: str, words: str, tail: str = "") -> str:
     return f"{short}-{sha256(words.encode()).hexdigest()[:10]}{tail}"
 
 
-def rescaled(config: TrainConfig, scale: Scale) -> TrainConfig:
+def rescaled(config: TrainConfig, scale: StudyScale) -> TrainConfig:
     """The same run with fewer episodes per cycle, and as many cycles and updates.
 
     `paper` changes nothing. `quick` plays 10 episodes per cycle instead of 90, never more than
@@ -85,7 +82,7 @@ def rescaled(config: TrainConfig, scale: Scale) -> TrainConfig:
 
 def same_run(config: TrainConfig) -> str:
     """Equal for settings that make the same bytes, however they are spelled."""
-    plain = _telling(config) | {"eta": str(config.future.eta)}
+    plain = encode(config) | {"eta": str(config.future.eta)}
     if config.algorithm == "gail":
         plain["algorithm"] = "megan"
     if config.future.eta == Dirac(0):
@@ -93,19 +90,8 @@ def same_run(config: TrainConfig) -> str:
     return json.dumps(plain, sort_keys=True)
 
 
-def _telling(config: Any) -> dict[str, Any]:
-    """All settings, but for later ones that have their default."""
-    found = {}
-    for f in fields(config):
-        value = getattr(config, f.name)
-        default = f.default if f.default_factory is MISSING else f.default_factory()
-        if f.name not in _SINCE_DIGESTS or value != default:
-            found[f.name] = _telling(value) if is_dataclass(value) else value
-    return found
-
-
 def check_count(runs: int) -> None:
-    """Refuse a study of more runs than anyone can look at."""
+    """Refuse a study with too many runs."""
     if runs > _MOST_RUNS:
         raise InputError(f"{runs:,} runs are too many; the most is {_MOST_RUNS:,}")
 
@@ -136,28 +122,30 @@ def check_ready(jobs: Sequence[Job]) -> None:
             continue
         tried.add(kind)
         if c.frozen_cost is not None and not RunDirectory(Path(c.frozen_cost)).finished:
-            raise InputError(f"{job.where('frozen_cost')}{c.frozen_cost} is no finished run")
+            raise InputError(f"{job.where('frozen_cost')}{c.frozen_cost} is not a finished run")
         select = Selection(c.demonstrations, c.horizon)
         try:
             load_demos(c.demos, select=select)
         except InputError as error:
             hint = "" if job.lines else "; leave the environment out with --envs"
-            guilty = ("demonstrations", "demos") if _loads(c) else ("demos",)
+            every = Selection(None, c.horizon)
+            readable = works(lambda c=c, every=every: load_demos(c.demos, select=every))
+            guilty = ("demonstrations", "demos") if readable else ("demos",)
             raise InputError(
                 f"{job.where(*guilty)}the demonstrations of {c.env}: {error}{hint}"
             ) from None
         try:
             task = _task(c, c.horizon)
         except InputError as error:
-            if _plays(c):
+            if works(lambda c=c: _task(c, 1)):
                 why = f"{c.env} takes no horizon of {c.horizon} steps"
                 raise InputError(f"{job.where('horizon')}{why}") from None
             raise InputError(f"{job.where('env', 'mode')}{error}") from None
         try:
-            found = fitting_demos(c, task, select)
+            demos = fitting_demos(c, task, select)
         except InputError as error:
             raise InputError(f"{job.where('demos')}{error}") from None
-        if len(found.trajectories) < 2:
+        if len(demos.trajectories) < 2:
             where = job.where("demonstrations", "demos")
             raise InputError(f"{where}comparing behaviours needs at least 2 demonstrations")
 
@@ -167,19 +155,12 @@ def _task(config: TrainConfig, horizon: int) -> Task:
     return make_task(c.env, 1, horizon=horizon, mode=c.mode, seed=c.seed, threads=1)
 
 
-def _plays(config: TrainConfig) -> bool:
-    """Whether the environment is fine but for the horizon."""
+def works(
+    build: Callable[[], object], failures: tuple[type[Exception], ...] = (InputError,)
+) -> bool:
+    """Whether something can be built, to tell which of several settings is wrong."""
     try:
-        _task(config, 1)
-    except InputError:
-        return False
-    return True
-
-
-def _loads(config: TrainConfig) -> bool:
-    """Whether the demonstrations are fine but for how many are asked for."""
-    try:
-        load_demos(config.demos, select=Selection(None, config.horizon))
-    except InputError:
+        build()
+    except failures:
         return False
     return True

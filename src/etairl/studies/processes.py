@@ -8,7 +8,7 @@ from collections.abc import Generator, Sequence
 from typing import NamedTuple
 
 from etairl.studies.jobs import Job
-from etairl.studies.study import Study
+from etairl.studies.study_folder import Study
 from etairl.studies.worker import (
     ALONE,
     FAILED,
@@ -42,7 +42,7 @@ def cores() -> int:
 
 
 def environment() -> dict[str, str]:
-    """Of a process of a run: one thread, and what was compiled before is found again."""
+    """Of a process of a run: one thread, and the cache of compiled code."""
     return {"JAX_COMPILATION_CACHE_DIR": str(cache("jax"))} | os.environ | ONE_THREAD
 
 
@@ -53,7 +53,7 @@ def run_locally(
 
     Each has a core of its own where there are enough, also beside other studies: the threads of a
     run take turns, and waking one on another core costs a third of the time. A process that was
-    killed is started again, twice at most, and goes on from its checkpoint. When the generator is
+    killed is started again, twice at most, and resumes from its checkpoint. When the generator is
     closed, the runs at hand stop after their cycle, with a checkpoint.
     """
     if workers < 1:

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from etairl.decoding import encode
 from etairl.eta import Dirac
-from etairl.evaluation.matching import normalised_cost
+from etairl.evaluation.matching import score
 from etairl.evaluation.statistics import (
+    Paired,
     compare,
     improvement_bounds,
     probability_of_improvement,
@@ -19,44 +21,42 @@ from etairl.evaluation.statistics import (
 )
 from etairl.measures import FutureSampler
 from etairl.rollouts import UniformPolicy
-from etairl.runs import write_json
+from etairl.storage import write_json
 from etairl.studies.jobs import Job
-from etairl.studies.study import Study
+from etairl.studies.study_folder import Study
 from etairl.tasks import make_task
-from etairl.training.result import play
+from etairl.training.playing import play
 from etairl.training.settings import TrainConfig
 
-Row = dict[str, Any]
-METRICS = ("mmd2_rho", "mmd2_mu", "cost", "mmd2_rho_raw", "mmd2_mu_raw")
-"""smaller is better; cost is normalised: 0 the expert, 1 a random policy"""
-FEWEST_CYCLES = 20
-"""of a run that has learned enough to say something"""
+ResultRow = dict[str, Any]
+Cell = tuple[str, str, str]
+"""environment, arm, weighting"""
+DISTANCES = ("mmd2_rho", "mmd2_mu")
+METRICS = (*DISTANCES, "score", "mmd2_rho_raw", "mmd2_mu_raw", "success")
+_HIGHER = ("score", "success")
+"""higher is better in these, lower in the others; score: 0 is a random policy, 1 the expert"""
 _RANDOM_EPISODES = 50
-_COST_FLOOR = 0.05
-"""a cost so near to the expert's 0 is the expert's"""
 
 
-def result_rows(study: Study) -> list[Row]:
+def result_rows(study: Study) -> list[ResultRow]:
     """Finished runs in the order they were asked for. The same runs make the same rows."""
-    levels = _Levels(study.path)
-    rows = []
-    for job in study.jobs:
-        digest = study.digest(job)
-        if digest is not None:
-            rows.append(_row(job, digest.result, levels.random_return(job)))
-    return rows
+    levels, digests = _Levels(study.path), study.digests()
+    jobs = [job for job in study.jobs if job.name in digests]
+    return [_row(job, digests[job.name].result, levels) for job in jobs]
 
 
-def _row(job: Job, result: Mapping[str, Any], random: float) -> Row:
+def _row(job: Job, result: Mapping[str, Any], levels: "_Levels") -> ResultRow:
     config, last = job.config, result["remaining"]
-    expert, cost = result["expert_return"], None
-    if expert is not None and expert != random:
-        cost = normalised_cost(last["return"], expert, random)
     distances = {
         f"{name}{suffix}": last[name][key]
         for name in ("mmd2_rho", "mmd2_mu", "mmd2_rho_raw", "mmd2_mu_raw")
         for suffix, key in (("", "value"), ("_low", "low"), ("_high", "high"), ("_floor", "floor"))
     }
+    own, expert, random = last.get("score"), result["expert_return"], None
+    if own is None:  # where there are many tasks a run has a score of its own
+        random = levels.random_return(job)
+        if expert is not None and expert != random:
+            own = score(last["return"], expert, random)
     return {
         "run": job.name,
         "env": config.env,
@@ -65,7 +65,7 @@ def _row(job: Job, result: Mapping[str, Any], random: float) -> Row:
         "seed": config.seed,
         "algorithm": config.algorithm,
         "sampler": config.sampler,
-        "gamma_rl": config.sac.gamma_rl,
+        "gamma_rl": config.solver.gamma_rl,
         "mode": config.mode,
         "cycles": result["cycles"],
         "transitions": result["transitions"],
@@ -74,10 +74,8 @@ def _row(job: Job, result: Mapping[str, Any], random: float) -> Row:
         "return_std": last["return_std"],
         "expert_return": expert,
         "random_return": random,
-        "cost": cost,
-        # Of many tasks: the share that was solved, and the cost on the scale of these tasks.
+        "score": own,
         "success": last.get("success"),
-        "normalised_cost": last.get("normalised_cost"),
         **distances,
         "best_cycle": result["best"]["cycle"],
         "best_mmd2_mu": result["best"]["mmd2_mu"],
@@ -91,43 +89,43 @@ class _Levels:
 
     def __init__(self, folder: Path):
         self._file = folder / "random.json"
-        self._found: dict[str, float] = {}
+        self._known: dict[str, float] = {}
         if self._file.is_file():
-            self._found = json.loads(self._file.read_text())
+            self._known = json.loads(self._file.read_text())
 
     def add(self, other: "_Levels") -> None:
-        if not other._found.items() <= self._found.items():
-            self._found |= other._found
-            write_json(self._file, self._found)
+        if not other._known.items() <= self._known.items():
+            self._known |= other._known
+            write_json(self._file, self._known)
 
     def random_return(self, job: Job) -> float:
         c = job.config
         key = f"{c.env} {c.mode} {c.horizon}"
-        if key not in self._found:
+        if key not in self._known:
             task = make_task(c.env, 1, horizon=c.horizon, mode=c.mode, threads=1)
             # The level belongs to the task: it must not depend on which run came first.
             played = play(replace(c, seed=0), UniformPolicy(task), _RANDOM_EPISODES, 0).returns
             assert played is not None
-            self._found[key] = float(played.mean())
-            write_json(self._file, self._found)
-        return self._found[key]
+            self._known[key] = float(played.mean())
+            write_json(self._file, self._known)
+        return self._known[key]
 
 
-def cells(rows: Iterable[Row]) -> dict[tuple[str, str, str], dict[int, Row]]:
+def cells(rows: Iterable[ResultRow]) -> dict[Cell, dict[int, ResultRow]]:
     """Rows by environment, arm and weighting, and in each by seed."""
-    found: dict[tuple[str, str, str], dict[int, Row]] = {}
+    by_cell: dict[Cell, dict[int, ResultRow]] = {}
     for row in rows:
-        found.setdefault((row["env"], row["arm"], row["eta"]), {})[row["seed"]] = row
-    return found
+        by_cell.setdefault((row["env"], row["arm"], row["eta"]), {})[row["seed"]] = row
+    return by_cell
 
 
-def statistics(rows: Sequence[Row], jobs: Sequence[Job]) -> list[dict[str, Any]]:
+def statistics(rows: Sequence[ResultRow], jobs: Sequence[Job]) -> list[dict[str, Any]]:
     """Per setting and metric: mean, interquartile mean, intervals, and beside kappa = 0.
 
     Arms other than the default stand beside that, too, where it has the same weighting.
     """
     settings = {job.cell: job.config for job in jobs}
-    by_cell, found = cells(rows), []
+    by_cell, entries = cells(rows), []
     for number, (cell, seeds) in enumerate(by_cell.items()):
         config = settings[cell]
         entry: dict[str, Any] = dict(zip(("env", "arm", "eta"), cell, strict=True))
@@ -137,23 +135,33 @@ def statistics(rows: Sequence[Row], jobs: Sequence[Job]) -> list[dict[str, Any]]
         entry["baseline"] = base[2] if base is not None else None
         entry["baseline_arm"] = base[1] if base is not None else None
         beside = {"against_baseline": base, "against_default": _default(by_cell, cell, settings)}
-        for index, metric in enumerate((*METRICS, "normalised_cost", "success")):
+        for index, metric in enumerate(METRICS):
             values = values_of(seeds, metric)
             if not values:
                 continue
             rng = np.random.default_rng([17, number, index])
             entry[metric] = asdict(summarise(rng, [np.array(list(values.values()))]))
-            if metric == "success":  # larger is better there; comparisons are of what is lost
-                continue
             for name, other in beside.items():
-                paired = None
-                if other is not None:
-                    theirs = by_cell[other]
-                    level = floor_of(theirs, metric)
-                    paired = compare(values, values_of(theirs, metric), floor=level)
+                paired = None if other is None else paired_seeds(seeds, by_cell[other], metric)
                 entry[metric][name] = None if paired is None else asdict(paired)
-        found.append(entry)
-    return found
+        entries.append(entry)
+    return entries
+
+
+def paired_seeds(
+    ours: Mapping[int, ResultRow],
+    others: Mapping[int, ResultRow],
+    metric: str,
+    wanted: float = 0.25,
+) -> Paired | None:
+    """Two settings by the seeds that both have, a share of the other; None without such a seed."""
+    floor = floor_of(others, metric)
+    paired = compare(values_of(ours, metric), values_of(others, metric), wanted, floor=floor)
+    if paired is None or metric not in _HIGHER:
+        return paired
+    bounds = paired.improvement_bounds
+    flipped = None if bounds is None else (1.0 - bounds[1], 1.0 - bounds[0])
+    return replace(paired, improvement=1.0 - paired.improvement, improvement_bounds=flipped)
 
 
 def tv_from_gail(config: TrainConfig, horizon: int) -> float:
@@ -166,25 +174,21 @@ def tv_from_gail(config: TrainConfig, horizon: int) -> float:
     return float(0.5 * np.abs(config.future.law(horizon) - gail.law(horizon)).sum())
 
 
-def floor_of(seeds: Mapping[int, Row], metric: str) -> float:
+def floor_of(seeds: Mapping[int, ResultRow], metric: str) -> float:
     """The level that the expert has beside itself; below it a share of a value says nothing."""
-    if metric in ("cost", "normalised_cost"):
-        return _COST_FLOOR
-    found = [row.get(f"{metric}_floor") for row in seeds.values()]
-    known = [floor for floor in found if floor is not None]
+    floors = [row.get(f"{metric}_floor") for row in seeds.values()]
+    known = [floor for floor in floors if floor is not None]
     return max(0.0, float(np.mean(known))) if known else 0.0
 
 
-def values_of(seeds: Mapping[int, Row], metric: str) -> dict[int, float]:
+def values_of(seeds: Mapping[int, ResultRow], metric: str) -> dict[int, float]:
     """A metric by seed, where it is known."""
     return {seed: row[metric] for seed, row in sorted(seeds.items()) if row[metric] is not None}
 
 
 def baseline(
-    found: Mapping[tuple[str, str, str], Any],
-    cell: tuple[str, str, str],
-    settings: Mapping[tuple[str, str, str], TrainConfig],
-) -> tuple[str, str, str] | None:
+    known: Iterable[Cell], cell: Cell, settings: Mapping[Cell, TrainConfig]
+) -> Cell | None:
     """The setting with kappa = 0 and all else equal; for that itself None.
 
     A sampler says nothing about kappa = 0, so an arm that differs from the default in nothing else
@@ -192,7 +196,7 @@ def baseline(
     """
     if settings[cell].future.eta == Dirac(0):
         return None
-    gail = [c for c in found if c[0] == cell[0] and settings[c].future.eta == Dirac(0)]
+    gail = [c for c in known if c[0] == cell[0] and settings[c].future.eta == Dirac(0)]
     for arm, but in ((cell[1], ()), ("default", ("sampler",))):
         for other in gail:
             if other[1] == arm and _alike(settings[other], settings[cell], but):
@@ -202,7 +206,7 @@ def baseline(
 
 def _alike(a: TrainConfig, b: TrainConfig, but: Sequence[str]) -> bool:
     """Do two runs differ in nothing but weighting and seed, and perhaps these settings?"""
-    plain = [asdict(config) for config in (a, b)]
+    plain = [encode(config) for config in (a, b)]
     for settings in plain:
         for name in ("eta", "seed", *but):
             del settings[name]
@@ -212,27 +216,28 @@ def _alike(a: TrainConfig, b: TrainConfig, but: Sequence[str]) -> bool:
 
 
 def _default(
-    found: Mapping[tuple[str, str, str], Any],
-    cell: tuple[str, str, str],
-    settings: Mapping[tuple[str, str, str], TrainConfig],
-) -> tuple[str, str, str] | None:
+    known: Iterable[Cell], cell: Cell, settings: Mapping[Cell, TrainConfig]
+) -> Cell | None:
     """The default arm with the same weighting; None for that itself."""
     if cell[1] == "default":
         return None
     eta = settings[cell].future.eta
-    same = (c for c in found if c[:2] == (cell[0], "default") and settings[c].future.eta == eta)
+    same = (c for c in known if c[:2] == (cell[0], "default") and settings[c].future.eta == eta)
     return next(same, None)
 
 
-def across_tasks(rows: Sequence[Row], jobs: Sequence[Job], metric: str) -> list[dict[str, Any]]:
+def across_tasks(
+    rows: Sequence[ResultRow], jobs: Sequence[Job], metric: str
+) -> list[dict[str, Any]]:
     """Each arm and weighting over its environments, as strata, in shares of kappa = 0.
 
-    Distances of different tasks have different scales, so each is divided by the mean of that
-    task's runs with kappa = 0 and the same seeds, whose noise the intervals include. Environments
-    without such runs are left out, and by name those where kappa = 0 is at the expert's floor.
+    Values of different tasks have different scales, so each is divided by the mean of that task's
+    runs with kappa = 0 and the same seeds, whose noise the intervals include. Environments without
+    such runs are left out, and by name those where kappa = 0 is at the expert's floor.
     """
     settings = {job.cell: job.config for job in jobs}
-    by_cell, found = cells(rows), []
+    by_cell, entries = cells(rows), []
+    sign = -1.0 if metric in _HIGHER else 1.0
     kinds = dict.fromkeys(cell[1:] for cell in by_cell)
     for number, kind in enumerate(kinds):
         ours, others, at_floor = [], [], []
@@ -253,10 +258,11 @@ def across_tasks(rows: Sequence[Row], jobs: Sequence[Job], metric: str) -> list[
         rng = np.random.default_rng([19, number])
         entry = {"arm": kind[0], "eta": kind[1], "tasks": len(ours), "left_out": at_floor}
         entry |= asdict(summarise_shares(rng, ours, others))
-        entry["improvement"] = probability_of_improvement(ours, others)
-        entry["improvement_bounds"] = improvement_bounds(rng, ours, others)
-        found.append(entry)
-    return found
+        better = [sign * x for x in ours], [sign * y for y in others]
+        entry["improvement"] = probability_of_improvement(*better)
+        entry["improvement_bounds"] = improvement_bounds(rng, *better)
+        entries.append(entry)
+    return entries
 
 
 def copy_levels(study: Study, others: Iterable[Study]) -> None:

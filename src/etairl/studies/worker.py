@@ -1,8 +1,8 @@
 """One run of a study in a process of its own: `python -m etairl.studies.worker`.
 
-Its words: the study, the name of the run, seconds between checkpoints, and `alone` where it is to
-keep to a core that no other run has. It stops after the cycle at hand, with a checkpoint, when its
-standard input is closed: whoever started it has asked for that, or is gone.
+Its arguments: the study, the name of the run, seconds between checkpoints, and `alone` where it is
+to keep to a core that no other run has. It stops after the cycle at hand, with a checkpoint, when
+its standard input is closed: whoever started it has asked for that, or is gone.
 """
 
 import os
@@ -38,7 +38,7 @@ def work(
     What goes wrong is written down in the study and stops no other run.
     """
     # Late: a process that only asks for ONE_THREAD needs no JAX.
-    from etairl.studies.study import Study
+    from etairl.studies.study_folder import Study
     from etairl.training.session import open_run
 
     study = Study(folder, trust=True)  # whoever started the study has said so
@@ -64,6 +64,26 @@ def work(
         return FAILED
 
 
+def work_and_evaluate(
+    folder: Path, name: str, checkpoint_seconds: float, stop: Callable[[], bool] = lambda: False
+) -> int:
+    """Make one run, then evaluate it if the study asks for that; returns the exit code."""
+    code = work(folder, name, checkpoint_seconds, stop)
+    if code != FINISHED:
+        return code
+    from etairl.studies.evaluated import evaluate_run
+    from etairl.studies.study_folder import Study
+
+    study = Study(folder)
+    job = study.job(name)
+    try:
+        evaluate_run(study, job)
+    except Exception as error:
+        study.fail(job, type(error).__name__, str(error), traceback.format_exc())
+        return FAILED
+    return FINISHED
+
+
 def cache(kind: str) -> Path:
     """Where this user keeps something from run to run.
 
@@ -74,7 +94,7 @@ def cache(kind: str) -> Path:
 
 
 def allowed_cores() -> list[int]:
-    """Cores that this process can be kept to; none where the system knows no such thing."""
+    """Cores that this process can be kept to; none where the system cannot do that."""
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 
@@ -83,17 +103,17 @@ def keep_to_a_core() -> TextIOWrapper | None:
     cores, folder = allowed_cores(), cache("cores")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        found = first_free([folder / str(core) for core in cores])
+        free = first_free([folder / str(core) for core in cores])
     except OSError:  # no place to write: any core will do
         return None
-    if found is None:
+    if free is None:
         return None
-    os.sched_setaffinity(0, {cores[found[0]]})
-    return found[1]
+    os.sched_setaffinity(0, {cores[free[0]]})
+    return free[1]
 
 
 def main(arguments: list[str]) -> int:
-    """The process."""
+    """Make and evaluate the run that the command line names; returns the exit code."""
     folder, name, seconds, *alone = arguments
     mine = keep_to_a_core() if alone == [ALONE] else None  # before any thread begins
     asked = threading.Event()
@@ -105,7 +125,7 @@ def main(arguments: list[str]) -> int:
         asked.set()
 
     threading.Thread(target=listen, daemon=True).start()
-    code = work(Path(folder), name, float(seconds), asked.is_set)
+    code = work_and_evaluate(Path(folder), name, float(seconds), asked.is_set)
     if mine is not None:
         mine.close()
     return code

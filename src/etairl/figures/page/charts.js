@@ -2,8 +2,8 @@
 // Charts as SVG: means with intervals, dots for runs, a thin dashed line for the expert's floor.
 const charts = (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const NAMES = { mmd2_rho: "MMD² of ρ", mmd2_mu: "MMD² of μ", cost: "normalised cost", normalised_cost: "cost per task, normalised", success: "share of tasks solved", return: "return" };
-  const HUES = { mmd2_rho: 212, mmd2_mu: 145, cost: 4, normalised_cost: 24, success: 280 };
+  const NAMES = { mmd2_rho: "MMD² of ρ", mmd2_mu: "MMD² of μ", score: "score", shortfall: "1 − score", success: "share of tasks solved", return: "return" };
+  const HUES = { mmd2_rho: 212, mmd2_mu: 145, score: 4, success: 280 };
   const SVG = "http://www.w3.org/2000/svg", WIDTH = 360, LETTER = 6.2;
   const label = (eta) => data.weightings[eta]?.label ?? eta;
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from etairl.figures.results import Entry, Results, in_order, weighting
+from etairl.figures.results import Results, SettingStats, in_order, weighting
 
 Data = Mapping[str, Any]
 _CELL = ("env", "arm", "eta")
@@ -24,12 +24,11 @@ def with_extras(data: Data) -> dict[str, Any]:
         "floors": {
             env: {m: results.floor(env, m) for m in ("mmd2_rho", "mmd2_mu")} for env in envs
         },
-        "interval": results.interval(),
         "discounts": [_discounts(results, env) for env in envs if len(results.gail(env)) > 1],
     }
 
 
-def _effort(data: Data, entry: Entry) -> dict[str, Any]:
+def _effort(data: Data, entry: SettingStats) -> dict[str, Any]:
     """Cycles and updates of a setting, each from the least to the most over its runs.
 
     A learner whose episodes end early plays more cycles for as many transitions, and has more
@@ -40,15 +39,15 @@ def _effort(data: Data, entry: Entry) -> dict[str, Any]:
     cost, every, policy = (
         _setting(data, entry, name) for name in ("cost_updates", "cost_every", "solver_updates")
     )
-    found: dict[str, Any] = {"cycles": [min(cycles), max(cycles)], "cost": None, "policy": None}
+    effort: dict[str, Any] = {"cycles": [min(cycles), max(cycles)], "cost": None, "policy": None}
     if cost is not None:
-        found["cost"] = [cost * -(-n // (every or 1)) for n in found["cycles"]]
+        effort["cost"] = [cost * -(-n // (every or 1)) for n in effort["cycles"]]
     if policy is not None:
-        found["policy"] = [policy * n for n in found["cycles"]]
-    return found
+        effort["policy"] = [policy * n for n in effort["cycles"]]
+    return effort
 
 
-def _setting(data: Data, entry: Entry, name: str) -> int | None:
+def _setting(data: Data, entry: SettingStats, name: str) -> int | None:
     differences = data.get("differences", {})
     if name in differences.get("names", ()):
         at = differences["names"].index(name)

@@ -4,7 +4,7 @@
   const byId = (id) => document.getElementById(id);
   const unique = (list) => [...new Set(list)];
   const { NAMES, make, number, percent, interval, spread, range, label, named, baseline, change, watch, inks, ticks, frame } = charts;
-  const METRICS = ["mmd2_rho", "mmd2_mu", "cost", "normalised_cost", "success"];
+  const METRICS = ["mmd2_rho", "mmd2_mu", "score", "success"];
   const given = (x) => x !== null && x !== undefined;
   const share = (x) => percent(x).replace("+", "");
   const several = (n, one, more) => `${n} ${n === 1 ? one : more}`;
@@ -19,19 +19,34 @@
     byId("foot").textContent = Object.entries(data.versions).map(([k, v]) => `${k} ${v}`).join(" · ");
   }
 
+  // What only some reports have: a section without content goes, and so does the link to it.
+  function without(id, content) {
+    if (content?.length) return false;
+    byId(id).hidden = true;
+    document.querySelector(`nav a[href="#${id}"]`)?.remove();
+    return true;
+  }
   function claims() {
+    if (!data.findings) return without("claims");
     const host = byId("claim-list");
     if (!data.findings.length) host.append(make("p", {}, "The finished runs speak to none of the paper's claims."));
     for (const f of data.findings) {
       const kind = { replicated: "yes", "not replicated": "no" }[f.verdict] || "open";
-      host.append(make("div", { class: `finding ${kind}` },
-        make("p", {}, make("b", {}, f.verdict), ` — ${f.env}${f.arm === "default" ? "" : `, ${f.arm}`}: ${f.claim}`),
+      host.append(make("details", { class: `finding ${kind}` },
+        make("summary", {}, make("b", {}, f.verdict), ` — ${f.env}${f.arm === "default" ? "" : `, ${f.arm}`}: ${f.claim}`),
         make("p", {}, f.sentence)));
     }
   }
+  function evaluation() {
+    if (without("evaluation", data.evaluation)) return;
+    const names = { return: "return", score: "score", mmd2_rho: NAMES.mmd2_rho, mmd2_mu: NAMES.mmd2_mu, success: "solved", score_all_tasks: "score, all tasks", success_all_tasks: "solved, all tasks" };
+    const keys = Object.keys(names).filter((key) => data.evaluation.some((e) => e[key]));
+    const half = (m) => !m ? "" : number(m.value, 2) + (given(m.low) ? ` ± ${number((m.high - m.low) / 2, 2)}` : "");
+    fill(byId("evaluation-table"), ["environment", "arm", "weighting", "policy", "seeds", ...keys.map((key) => names[key]), "floor of μ"],
+      data.evaluation.map((e) => [e.env, e.arm, e.eta && label(e.eta), e.policy, e.seeds.length, ...keys.map((key) => half(e[key])), number(e.floor_mu, 2)]), 4);
+  }
 
   function panels() {
-    byId("interval").textContent = data.interval;
     const host = byId("panels"), beside = byId("arm-panels"), envs = unique(data.settings.map((e) => e.env));
     for (const env of envs) {
       const arms = unique(data.settings.filter((e) => e.env === env).map((e) => e.arm));
@@ -42,7 +57,7 @@
       const all = data.settings.filter((e) => e.env === env && e.mmd2_mu);
       if (arms.length > 1 && all.length) beside.append(charts.arms(env, "mmd2_mu", all));
     }
-    for (const found of data.discounts) for (const metric of ["mmd2_rho", "mmd2_mu", "cost"]) {
+    for (const found of data.discounts) for (const metric of ["mmd2_rho", "mmd2_mu", "score"]) {
       const figure = charts.discounts(found, metric);
       if (figure) byId("discount-panels").append(figure);
     }
@@ -63,7 +78,7 @@
   }
 
   function results() {
-    const metrics = METRICS.filter((m) => data.settings.some((e) => e[m])), paired = ["mmd2_rho", "mmd2_mu", "cost"].filter((m) => metrics.includes(m));
+    const metrics = METRICS.filter((m) => data.settings.some((e) => e[m])), paired = ["mmd2_rho", "mmd2_mu", "score"].filter((m) => metrics.includes(m));
     const toDefault = paired.filter((m) => data.settings.some((e) => e[m]?.against_default));
     const base = (e) => { const b = baseline(e); return b ? named(b) : ""; };
     const twin = (e) => data.settings.find((s) => s.env === e.env && s.arm === "default" && s.eta === e.eta);
@@ -86,13 +101,14 @@
   }
 
   function prediction() {
+    if (!data.predictions) return without("prediction");
     const entry = (p) => data.settings.find((e) => e.env === p.env && e.arm === p.arm && e.eta === p.eta);
     const told = (key) => data.predictions.some((p) => p[key]) ? [key] : [], verdict = told("verdict"), note = told("note");
-    fill(byId("prediction-table"), ["environment", "arm", "weighting", ...verdict, "beside", "other frames, predicted", "at the episodes' length", "MMD² of ρ, measured", "MMD² of μ, measured", "cost, measured", ...note],
+    fill(byId("prediction-table"), ["environment", "arm", "weighting", ...verdict, "beside", "other frames, predicted", "at the episodes' length", "MMD² of ρ, measured", "MMD² of μ, measured", "1 − score, measured", ...note],
       data.predictions.map((p) => {
         const base = entry(p) && baseline(entry(p));
         return [p.env, p.arm, label(p.eta), ...verdict.map((key) => p[key] ?? ""), base ? named(base) : "", share(p.tv), `${share(p.tv_at_length)} (${p.length} steps)`,
-          ...["mmd2_rho", "mmd2_mu", "cost"].map((m) => change(p.changes[m], base, m)), ...note.map((key) => p[key] ?? "")];
+          ...["mmd2_rho", "mmd2_mu", "shortfall"].map((m) => change(p.changes[m], base, m)), ...note.map((key) => p[key] ?? "")];
       }), 3 + verdict.length);
     byId("prediction-text").append(make("p", { id: "prediction-sentence" }, small(data.predictions.filter((p) => p.small))));
   }
@@ -110,6 +126,7 @@
   }
 
   function trends() {
+    if (!data.trends) return;
     const shares = (t) => given(t.relative.value) ? percent(t.relative.value) + interval(t.relative, percent) + (given(t.relative.low) ? "" : ` (${t.relative.note})`) : "it begins at the floor";
     byId("trends").hidden = !data.trends.length;
     fill(byId("trend-table"), ["environment", "arm", "metric", "runs", "change, as a share", "p", "power for 25 %", "change", "line at κ=0", "at the farthest"],
@@ -120,6 +137,7 @@
   function curves() {
     const env = byId("curve-env"), arm = byId("curve-arm"), metric = byId("curve-metric"), log = byId("curve-log");
     options(env, unique(data.rows.map((r) => r.env)));
+    for (const option of [...metric.options]) if (!Object.values(data.curves).some((c) => c[option.value]?.length)) option.remove();
     const arms = () => options(arm, unique(data.rows.filter((r) => r.env === env.value).map((r) => r.arm)));
     const draw = () => drawCurves(env.value, arm.value, metric.value, log.checked);
     env.addEventListener("change", () => { arms(); draw(); });
@@ -127,12 +145,12 @@
     arms(); draw();
   }
   function drawCurves(env, arm, metric, log) {
-    const runs = data.rows.filter((r) => r.env === env && r.arm === arm && data.curves[r.run][metric].length);
+    const runs = data.rows.filter((r) => r.env === env && r.arm === arm && data.curves[r.run][metric]?.length);
     const host = byId("curve-chart"), legend = byId("curve-legend");
     host.replaceChildren(); legend.replaceChildren();
     if (!runs.length) return;
     const etas = Object.keys(data.weightings).filter((eta) => runs.some((r) => r.eta === eta)), narrow = host.clientWidth < 600, width = narrow ? 400 : 900, height = narrow ? 260 : 340;
-    const safe = log && metric !== "return";
+    const safe = log && metric.startsWith("mmd2");
     const value = (v) => safe ? Math.max(v, 1e-5) : v;
     const all = runs.flatMap((r) => data.curves[r.run][metric].map((p) => value(p[1])));
     const last = Math.max(...runs.flatMap((r) => data.curves[r.run][metric].map((p) => p[0])));
@@ -162,7 +180,7 @@
   const nearest = (points, at) => points.reduce((best, p) => Math.abs(p[0] - at) < Math.abs(best[0] - at) ? p : best);
 
   function runTable() {
-    const columns = [["run", "run"], ["env", "environment"], ["arm", "arm"], ["eta", "weighting"], ["seed", "seed"], ["return", "return"], ["cost", "cost"], ...data.rows.some((r) => given(r.success)) ? [["success", "solved"]] : [], ["mmd2_rho", "MMD² ρ"], ["mmd2_mu", "MMD² μ"], ["best_mmd2_mu", "best MMD² μ"], ["collapsed_share", "collapsed"], ["cycles", "cycles"], ["transitions", "transitions"], ["diagnostics", "troubles"]];
+    const columns = [["run", "run"], ["env", "environment"], ["arm", "arm"], ["eta", "weighting"], ["seed", "seed"], ["return", "return"], ["score", "score"], ...data.rows.some((r) => given(r.success)) ? [["success", "solved"]] : [], ["mmd2_rho", "MMD² ρ"], ["mmd2_mu", "MMD² μ"], ["best_mmd2_mu", "best MMD² μ"], ["collapsed_share", "collapsed"], ["cycles", "cycles"], ["transitions", "transitions"], ["diagnostics", "warnings"]];
     const words = (key) => ["run", "env", "arm", "eta", "diagnostics"].includes(key);
     const table = byId("run-table"), filter = byId("run-filter");
     let sorted = null, direction = 1;
@@ -195,8 +213,8 @@
     fill(byId("setting-table"), ["environment", "arm", "weighting", ...d.names], d.rows.map((r) => [r.cell[0], r.cell[1], label(r.cell[2]), ...r.values]), 3);
     byId("common").textContent = Object.entries(d.common).map(([k, v]) => `${k} = ${JSON.stringify(v)}`).join("\n");
   }
-  function troubles() {
-    const host = byId("trouble-list");
+  function warnings() {
+    const host = byId("warning-list");
     for (const f of data.failures) host.append(make("div", { class: "finding no" }, make("p", {}, make("b", {}, "failed"), ` — ${f.run}: ${f.why}`)));
     const kinds = unique(data.diagnostics.map((d) => d.name));
     for (const kind of kinds) {
@@ -204,9 +222,9 @@
       host.append(make("div", { class: "finding" }, make("p", {}, make("b", {}, kind), ` in ${fired.length} of ${data.rows.length} runs: ${fired[0].message}`),
         make("p", {}, fired.map((d) => `${d.run} (cycle ${d.cycle})`).join(", "))));
     }
-    if (!host.children.length) host.append(make("p", {}, "No run failed, and no diagnostic fired."));
+    if (!host.children.length) host.append(make("p", {}, "No run failed, and there are no warnings."));
   }
 
-  for (const part of [header, claims, panels, results, prediction, trends, curves, runTable, settings, troubles]) part();
+  for (const part of [header, claims, panels, results, evaluation, prediction, trends, curves, runTable, settings, warnings]) part();
   document.body.dataset.ready = "yes";
 })();

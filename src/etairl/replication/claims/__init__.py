@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from etairl.replication.claims.costs import gan_objective, idle_game, inner_maxima, recovery
+from etairl.replication.claims.claim import Claim, ClaimVerdict
+from etairl.replication.claims.cost_players import gan_objective, idle_game, inner_maxima, recovery
 from etairl.replication.claims.occupancies import bijection, duality, entropy, tower
 from etairl.replication.claims.planning import (
     operators,
@@ -11,9 +12,8 @@ from etairl.replication.claims.planning import (
     policy_gradient,
 )
 from etairl.replication.claims.samples import experiments, index_sampling, mmd
-from etairl.replication.claims.verdict import Claim, Verdict
 
-__all__ = ["CHECKS", "DOCUMENTED", "Claim", "Verdict"]
+__all__ = ["CHECKS", "DOCUMENTED", "Claim", "ClaimVerdict"]
 
 CHECKS: dict[str, Callable[[], Claim]] = {
     "a": optimality,
@@ -32,7 +32,7 @@ CHECKS: dict[str, Callable[[], Claim]] = {
     "n": experiments,
     "o": recovery,
 }
-DOCUMENTED: dict[str, Verdict] = {
+DOCUMENTED: dict[str, ClaimVerdict] = {
     "a": "false as stated",
     "b": "false as stated",
     "c": "true",

@@ -1,4 +1,4 @@
-r"""The definitions spelled out, to check the laboratory against something it did not compute.
+r"""The definitions spelled out, to check the tabular code against something else.
 
 Laws from their formula, time weights by the double sum, explicit powers of $P_\pi$: no recursion,
 no solver, nothing from `etairl.eta` or `etairl.tabular.exact_measures`.
@@ -14,26 +14,26 @@ from scipy.optimize import linprog
 
 from etairl.tabular.mdp import MDP, PairTable, PolicyTable, StateVector
 
-Law = Callable[[int], float]
-Weights = Float[np.ndarray, " horizon"]
+IndexLaw = Callable[[int], float]
+TimeWeights = Float[np.ndarray, " horizon"]
 
 
-def geometric(kappa: float) -> Law:
+def geometric(kappa: float) -> IndexLaw:
     r"""$\eta(k) = (1-\kappa)\kappa^k$."""
     return lambda k: (1.0 - kappa) * kappa**k
 
 
-def poisson(lam: float) -> Law:
+def poisson(lam: float) -> IndexLaw:
     r"""$\eta(k) = e^{-\lambda}\lambda^k/k!$."""
     return lambda k: math.exp(-lam + k * math.log(lam) - math.lgamma(k + 1))
 
 
-def dirac(steps: int) -> Law:
+def dirac(steps: int) -> IndexLaw:
     r"""$\eta = \delta_k$."""
     return lambda k: float(k == steps)
 
 
-def time_weights(law: Law, gamma: float, horizon: int) -> Weights:
+def time_weights(law: IndexLaw, gamma: float, horizon: int) -> TimeWeights:
     r"""$w_n = \sum_{t+k=n}\gamma^t\,\eta(k)$, term by term."""
     eta = [law(k) for k in range(horizon)]
     powers = [gamma**t for t in range(horizon)]
@@ -42,7 +42,7 @@ def time_weights(law: Law, gamma: float, horizon: int) -> Weights:
     )
 
 
-def visited(mdp: MDP, policy: PolicyTable, weights: Weights) -> StateVector:
+def visited(mdp: MDP, policy: PolicyTable, weights: TimeWeights) -> StateVector:
     r"""$\sum_n\text{weights}_n\,p_0P_\pi^n$, by explicit powers."""
     total, power = np.zeros(mdp.states), np.eye(mdp.states)
     for weight in weights:
@@ -51,14 +51,14 @@ def visited(mdp: MDP, policy: PolicyTable, weights: Weights) -> StateVector:
     return total
 
 
-def cost_of(mdp: MDP, policy: PolicyTable, weights: Weights) -> float:
+def cost_of(mdp: MDP, policy: PolicyTable, weights: TimeWeights) -> float:
     r"""$\sum_n\text{weights}_n\,\mathbb{E}\,c(s_n, a_n)$."""
     return float(visited(mdp, policy, weights) @ (policy * mdp.c).sum(axis=1))
 
 
 def least_excess_in_time(
     mdp: MDP,
-    weights: Weights,
+    weights: TimeWeights,
     expert: PairTable,
     features: Float[np.ndarray, "state action feature"],
 ) -> float:
@@ -73,7 +73,7 @@ def least_excess_in_time(
     flow = sp.kron(sp.eye_array(steps), out) - sp.kron(sp.eye_array(steps, k=-1), forward)
     start = np.concatenate([mdp.p0, np.zeros((steps - 1) * mdp.states)])
     flat = features.reshape(pairs, -1).T
-    found = linprog(
+    solved = linprog(
         np.append(np.zeros(steps * pairs), 1.0),
         A_ub=np.hstack([np.kron(weights, flat), -np.ones((len(flat), 1))]),
         b_ub=flat @ expert.reshape(-1),
@@ -82,4 +82,4 @@ def least_excess_in_time(
         bounds=[(0.0, None)] * (steps * pairs) + [(None, None)],
         method="highs",
     )
-    return float(found.fun)
+    return float(solved.fun)

@@ -9,7 +9,7 @@ from scipy.optimize import linprog, minimize_scalar
 from etairl.eta import Dirac, Eta, Geometric, Poisson
 from etairl.penalties import Simplex
 from etairl.replication.claims import brute
-from etairl.replication.claims.verdict import ROUNDING, Claim, judge, worlds
+from etairl.replication.claims.claim import ROUNDING, Claim, judge, worlds
 from etairl.tabular.columns import generate
 from etairl.tabular.exact_measures import (
     future,
@@ -31,7 +31,7 @@ from etairl.tabular.mdp import MDP, PairTable, PolicyTable
 from etairl.tabular.operators import action_values, evaluate
 
 HALF = Geometric(0.5)
-LAWS: tuple[tuple[Eta, brute.Law], ...] = (
+LAWS: tuple[tuple[Eta, brute.IndexLaw], ...] = (
     (Geometric(0.6), brute.geometric(0.6)),
     (Poisson(3.0), brute.poisson(3.0)),
     (Dirac(4), brute.dirac(4)),
@@ -61,8 +61,8 @@ def least_primal(game: Game, eta: Eta) -> tuple[float, float]:
     grid = np.linspace(0.0, 1.0, 201)
     best = float(grid[int(np.argmin([primal(p) for p in grid.tolist()]))])
     inside = (max(0.0, best - 0.005), min(1.0, best + 0.005))
-    found: Any = minimize_scalar(primal, bounds=inside, method="bounded", options={"xatol": 1e-12})
-    return min(((float(found.x), float(found.fun)), (best, primal(best))), key=lambda b: b[1])
+    solved: Any = minimize_scalar(primal, bounds=inside, method="bounded", options={"xatol": 1e-12})
+    return min(((float(solved.x), float(solved.fun)), (best, primal(best))), key=lambda b: b[1])
 
 
 def chord(points: int = 2001) -> float:
@@ -76,7 +76,7 @@ def chord(points: int = 2001) -> float:
         return np.stack([p * visits, 4.0 * (1.0 - p) * visits])
 
     excess = means(np.linspace(0.0, 1.0, points)) - means(np.array([0.8]))
-    found = linprog(
+    solved = linprog(
         np.append(np.zeros(points), 1.0),
         A_ub=np.hstack([excess, -np.ones((2, 1))]),
         b_ub=np.zeros(2),
@@ -84,7 +84,7 @@ def chord(points: int = 2001) -> float:
         b_eq=[1.0],
         bounds=[(0.0, None)] * points + [(None, None)],
     )
-    return float(found.fun)
+    return float(solved.fun)
 
 
 def duality(trials: int = 10) -> Claim:

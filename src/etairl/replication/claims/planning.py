@@ -5,7 +5,7 @@ import numpy as np
 from etairl.eta import Dirac, Geometric, Poisson, ZeroModifiedGeometric
 from etairl.regularisers import Entropy
 from etairl.replication.claims import brute
-from etairl.replication.claims.verdict import ROUNDING, Claim, judge, worlds
+from etairl.replication.claims.claim import ROUNDING, Claim, judge, worlds
 from etairl.tabular.eta_criterion import criterion, critics, gradient
 from etairl.tabular.exact_measures import future, mu
 from etairl.tabular.generators import go_stay, go_stay_policy, random_policy
@@ -89,8 +89,8 @@ def policy_gradient(trials: int = 20) -> Claim:
         wrong = max(wrong, abs((exact * direction).sum() - slope))
         printed = max(printed, abs(_two_terms(mdp, policy, law, direction) - slope))
         for other, formula in laws:
-            found = (gradient(mdp, policy, other) * direction).sum()
-            general = max(general, abs(found - _slope(mdp, policy, formula, direction)))
+            along = (gradient(mdp, policy, other) * direction).sum()
+            general = max(general, abs(along - _slope(mdp, policy, formula, direction)))
         classical = mu(mdp, policy, eta).states[:, None] * critics(mdp, policy, 0.6).q
         dropped.append(_relative(policy, classical, exact))
     return Claim(
@@ -108,14 +108,14 @@ def policy_gradient(trials: int = 20) -> Claim:
     )
 
 
-def _slope(mdp: MDP, policy: PolicyTable, law: brute.Law, direction: PolicyTable) -> float:
+def _slope(mdp: MDP, policy: PolicyTable, law: brute.IndexLaw, direction: PolicyTable) -> float:
     """Of the criterion along a direction, by differences of its definition."""
     step, weights = 1e-4 * policy.min(), brute.time_weights(law, mdp.gamma, _STEPS)
     ahead, behind = (brute.cost_of(mdp, policy + s * direction, weights) for s in (step, -step))
     return float((ahead - behind) / (2.0 * step))
 
 
-def _two_terms(mdp: MDP, policy: PolicyTable, law: brute.Law, direction: PolicyTable) -> float:
+def _two_terms(mdp: MDP, policy: PolicyTable, law: brute.IndexLaw, direction: PolicyTable) -> float:
     r"""As printed: $\int v\,\nabla P^\eta + \int P^\eta\rho\;\mathbb{E}_\pi[Q\,\nabla\log\pi]$."""
     v, paid = np.zeros(mdp.states), (policy * mdp.c).sum(axis=1)
     for _ in range(_STEPS):
@@ -159,10 +159,10 @@ def performance_difference(trials: int = 60) -> Claim:
     printed, corrected = 0.0, 0.0
     for rng, mdp in worlds(7, trials, states=4, actions=3, gamma=0.8):
         old, new = random_policy(rng, mdp), random_policy(rng, mdp)
-        found = differences(mdp, old, new, 0.6)
-        printed = max(printed, abs(found["printed"] / found["true"] - 1.0))
+        forms = differences(mdp, old, new, 0.6)
+        printed = max(printed, abs(forms["printed"] / forms["true"] - 1.0))
         for form in ("corrected", "local"):
-            corrected = max(corrected, abs(found[form] - found["true"]))
+            corrected = max(corrected, abs(forms[form] - forms["true"]))
     return Claim(
         id="g",
         claim="L^η(π_n) = L^η(π_o) + ⟨μ_n, A_o⟩ (P:trpo_identity)",

@@ -6,7 +6,7 @@ from etairl.eta import Geometric
 from etairl.evaluation.mmd import mmd2
 from etairl.measures import FutureSampler, Method, summarise_law
 from etairl.replication.claims import brute
-from etairl.replication.claims.verdict import ROUNDING, Claim, judge, worlds
+from etairl.replication.claims.claim import ROUNDING, Claim, judge, worlds
 from etairl.tabular.episodes import sample_episodes
 from etairl.tabular.exact_measures import mu
 from etairl.tabular.generators import go_stay, go_stay_policy, random_mdp, random_policy

@@ -1,0 +1,70 @@
+"""Finished runs of a study in fresh episodes: made once per run, put together in one table."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from etairl.evaluation.statistics import mean_interval
+from etairl.storage import write_json
+from etairl.studies.digest import EVALUATION, Digest
+from etairl.studies.jobs import Job
+from etairl.studies.study_folder import Study
+
+LEARNER = "learner"
+_COLUMNS = {
+    "return": lambda row: row["return_mean"],
+    "score": lambda row: row["score"],
+    "mmd2_rho": lambda row: row["mmd2_rho"]["value"],
+    "mmd2_mu": lambda row: row["mmd2_mu"]["value"],
+    "success": lambda row: row["success"],
+    "score_all_tasks": lambda row: row["all_tasks"] and row["all_tasks"]["score"],
+    "success_all_tasks": lambda row: row["all_tasks"] and row["all_tasks"]["success"],
+}
+
+
+def evaluate_run(study: Study, job: Job) -> None:
+    """Write evaluation.json of a finished run, as `etairl evaluate --json` prints it."""
+    if study.evaluate is None or study.evaluated(job):
+        return
+    from etairl.training.result import Result  # late: it needs JAX
+
+    study.forget_failure(job)
+    rows = Result(study.run_path(job)).evaluate(study.evaluate)
+    write_json(study.run_path(job) / EVALUATION, [asdict(row) for row in rows])
+
+
+def evaluation_table(jobs: Sequence[Job], digests: Mapping[str, Digest]) -> list[dict[str, Any]]:
+    """A row per setting, then the policies beside them: means over seeds with t-intervals.
+
+    Clones, random policies and experts depend on task, demonstrations and seed alone, so they are
+    taken from one run of each.
+    """
+    learners: dict[tuple[str, str, str], dict[int, Any]] = {}
+    others: dict[tuple[str, str, str, str, str], dict[int, Any]] = {}
+    for job in jobs:
+        digest, c = digests.get(job.name), job.config
+        for row in (digest.evaluation or ()) if digest is not None else ():
+            if row["name"] == LEARNER:
+                learners.setdefault(job.cell, {})[c.seed] = row
+            else:
+                kind = (c.env, c.demos, str(c.demonstrations), c.mode, row["name"])
+                others.setdefault(kind, {}).setdefault(c.seed, row)
+    table = [_entry(*cell, LEARNER, seeds) for cell, seeds in learners.items()]
+    table += [_entry(env, demos, "", who, x) for (env, demos, _, _, who), x in others.items()]
+    envs = list(dict.fromkeys(entry["env"] for entry in table))
+    return sorted(table, key=lambda entry: envs.index(entry["env"]))
+
+
+def _entry(
+    env: str, arm: str, eta: str, policy: str, seeds: Mapping[int, Mapping[str, Any]]
+) -> dict[str, Any]:
+    entry: dict[str, Any] = {"env": env, "arm": arm, "eta": eta, "policy": policy}
+    entry |= {"seeds": sorted(seeds)}
+    for name, value in _COLUMNS.items():
+        known = [x for row in seeds.values() if (x := value(row)) is not None]
+        mean = asdict(mean_interval([np.array(known, float)])) if known else {}
+        entry[name] = mean | {"runs": known} if known else None
+    floors = [x for row in seeds.values() if (x := row["mmd2_mu"]["floor"]) is not None]
+    return entry | {"floor_mu": sum(floors) / len(floors) if floors else None}

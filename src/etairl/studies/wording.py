@@ -1,0 +1,42 @@
+"""Numbers as a text has them: three digits, signed percentages, bounds in brackets."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+METRIC_NAMES = {
+    "mmd2_rho": "MMD² of ρ",
+    "mmd2_mu": "MMD² of μ",
+    "score": "score",
+    "success": "share of tasks solved",
+}
+
+
+def percent(x: float, digits: int = 0) -> str:
+    """A share as a signed percentage."""
+    return f"{100 * x:+.{digits}f} %".replace("-", "−")
+
+
+def number(x: float) -> str:
+    """Three digits."""
+    return f"{x:.3g}".replace("-", "−")
+
+
+def seeds_in_words(n: int) -> str:
+    """A count of seeds."""
+    return f"{n} seed{'s' * (n != 1)}"
+
+
+def mean_and_half(interval: Mapping[str, Any] | None, digits: int) -> str:
+    """A mean, ± half of its interval where there is one."""
+    if interval is None:
+        return ""
+    text = f"{interval['value'] + 0.0:,.{digits}f}"
+    if interval["low"] is None:
+        return text
+    return f"{text} ± {0.5 * (interval['high'] - interval['low']):,.{digits}f}"
+
+
+def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A table of Markdown."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
