@@ -1,8 +1,10 @@
 """Settings of a run that takes seconds and learns nothing."""
 
 from etairl.algorithms.girl import GirlConfig
-from etairl.costs.discriminator import DiscriminatorConfig
-from etairl.solvers.sac import SACConfig
+from etairl.costs.adversarial import DiscriminatorConfig
+from etairl.costs.discriminator import GanConfig
+from etairl.solvers.players import SACSettings
+from etairl.solvers.sac_config import OffPolicy, SACConfig
 from etairl.training.settings import TrainConfig
 
 TINY = TrainConfig(
@@ -12,16 +14,10 @@ TINY = TrainConfig(
     horizon=50,
     measure_every=2,
     girl=GirlConfig(
-        transitions=1500,
-        episodes=5,
-        solver_updates=5,
-        solver_batch=16,
-        cost_updates=3,
-        cost_batch=16,
-        remaining_cycles=4,
+        transitions=1500, episodes=5, cost_updates=3, cost_batch=16, remaining_cycles=4
     ),
-    cost=DiscriminatorConfig(hidden_d=(16,)),
-    sac=SACConfig(hidden=(16, 16)),
+    cost=GanConfig(network=DiscriminatorConfig(hidden_d=(16,))),
+    solver=SACSettings(OffPolicy(solver_updates=5, solver_batch=16), SACConfig(hidden=(16, 16))),
 )
 
 GRID = """\
