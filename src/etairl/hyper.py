@@ -10,8 +10,11 @@ from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import jax
+from jaxtyping import Array, Float
 
 Class = TypeVar("Class", bound=type)
+Number = float | Float[Array, ""]
+"""of settings, as a compiled program sees it: itself, or its tracer"""
 _TRACED: set[type] = set()
 
 

@@ -18,6 +18,7 @@ from etairl.types import InputError
 
 Weights = Float[Any, " feature"]
 Measure = Float[Any, "..."]
+Rate = float | Float[Any, ""]
 _ROUNDING = 1e-3  # of sums of some hundred numbers in single precision
 _LEAST = 1e-4  # share of an even weight from which multiplicative weights always grow again
 
@@ -34,7 +35,7 @@ class WeightSet(Protocol):
         """The nearest point of the set."""
         ...
 
-    def ascend(self, weights: Weights, difference: Weights, rate: float) -> Weights:
+    def ascend(self, weights: Weights, difference: Weights, rate: Rate) -> Weights:
         r"""A step from $w$ that makes $w\cdot\Delta$ larger and stays in the set."""
         ...
 
@@ -71,7 +72,7 @@ class Ball:
         norm = xp.sqrt(xp.sum(weights**2))
         return weights * xp.where(norm > self.radius, self.radius / xp.where(norm > 0, norm, 1), 1)
 
-    def ascend(self, weights: Weights, difference: Weights, rate: float) -> Weights:
+    def ascend(self, weights: Weights, difference: Weights, rate: Rate) -> Weights:
         r"""See `WeightSet`; projected ascent, the nearest point to $w+\text{rate}\,\Delta$."""
         return self.project(weights + rate * difference)
 
@@ -107,7 +108,7 @@ class Simplex:
         """See `WeightSet`."""
         return project_simplex(weights)
 
-    def ascend(self, weights: Weights, difference: Weights, rate: float) -> Weights:
+    def ascend(self, weights: Weights, difference: Weights, rate: Rate) -> Weights:
         r"""See `WeightSet`; multiplicative weights, $w_i\propto w_i e^{\text{rate}\,\Delta_i}$.
 
         A weight of 0 could never return, so before it grows each has at least $10^{-4}/n$.
@@ -129,7 +130,7 @@ class Simplex:
 
 
 def surrogate_step(
-    weights: Weights, difference: Weights, target: Any, rate: float, allowed: WeightSet | None
+    weights: Weights, difference: Weights, target: Any, rate: Rate, allowed: WeightSet | None
 ) -> Weights:
     r"""One step on the quadratic loss $(w\cdot\Delta - \max)^2$ of Appendix B, then projection.
 

@@ -11,6 +11,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from etairl.hyper import Number
+
 Scalar = Float[Array, ""]
 Points = Float[Array, "batch dims"]
 Network = Any
@@ -47,7 +49,7 @@ def gan_loss(
     return loss, CostInfo(loss, loss, (h_own > 0).mean(), (h_expert < 0).mean())
 
 
-def label_smoothing(loss: Loss, amount: float) -> Loss:
+def label_smoothing(loss: Loss, amount: Number) -> Loss:
     r"""Labels $1-\varepsilon$ and $\varepsilon$; the loss is linear in them, so two losses mix."""
 
     def smoothed(
@@ -61,7 +63,7 @@ def label_smoothing(loss: Loss, amount: float) -> Loss:
     return smoothed
 
 
-def entropy_bonus(loss: Loss, weight: float) -> Loss:
+def entropy_bonus(loss: Loss, weight: Number) -> Loss:
     r"""Subtracts $\lambda\,\mathbb{E}[H(D)]$ over both sides: certainty has its price."""
 
     def wrapped(
@@ -76,7 +78,7 @@ def entropy_bonus(loss: Loss, weight: float) -> Loss:
     return wrapped
 
 
-def gradient_penalty(loss: Loss, weight: float, target: float) -> Loss:
+def gradient_penalty(loss: Loss, weight: Number, target: Number) -> Loss:
     r"""Adds $\lambda\,\mathbb{E}(|\nabla_x h(\hat x)| - g)^2$ between random pairs of both sides.
 
     $\hat x$ lies uniformly on the segment from a pair of the learner to one of the expert.
@@ -98,7 +100,7 @@ def gradient_penalty(loss: Loss, weight: float, target: float) -> Loss:
     return wrapped
 
 
-def weight_decay(loss: Loss, weight: float) -> Loss:
+def weight_decay(loss: Loss, weight: Number) -> Loss:
     r"""Adds $\tfrac{\lambda}{2}\sum|W|^2$ over the weight matrices."""
 
     def wrapped(
@@ -112,7 +114,7 @@ def weight_decay(loss: Loss, weight: float) -> Loss:
     return wrapped
 
 
-def input_noise(loss: Loss, scale: float, exact: int = 0) -> Loss:
+def input_noise(loss: Loss, scale: Number, exact: int = 0) -> Loss:
     """Gaussian noise on both sides, in units of the demonstrations' spread.
 
     The last `exact` columns, which are no inputs of a network, get none.

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from etairl.hyper import Number
 from etairl.networks import MLP
 from etairl.regularisers import Entropy, Regulariser
 from etairl.solvers.heads import Head
@@ -21,7 +22,7 @@ def critic_loss(
 
 
 def soft_target(
-    gamma_rl: float, cost: Rows, terminated: Rows, q: Rows, penalty: Rows, temperature: Scalar
+    gamma_rl: Number, cost: Rows, terminated: Rows, q: Rows, penalty: Rows, temperature: Scalar
 ) -> Rows:
     r"""$y = -c + \gamma(1-\text{terminated})(\min_i \bar Q_i(s',a') + \alpha\Omega(\pi(s')))$.
 
@@ -54,6 +55,6 @@ def actor_loss(
     return loss, -(mask * choice.penalty).sum() / many
 
 
-def temperature_loss(log_temperature: Scalar, entropy: Scalar, target_entropy: float) -> Scalar:
+def temperature_loss(log_temperature: Scalar, entropy: Scalar, target_entropy: Number) -> Scalar:
     r"""$\alpha(\mathcal{H} - \mathcal{H}_{\text{target}})$: pushes the entropy to its target."""
     return jnp.exp(log_temperature) * jax.lax.stop_gradient(entropy - target_entropy)

@@ -16,7 +16,7 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from etairl.experience import Experience
-from etairl.hyper import enabled, traced
+from etairl.hyper import Number, enabled, traced
 from etairl.networks import MLP, Normaliser, init_pair, start_optimiser
 from etairl.regularisers import Entropy, KullbackLeibler, Regulariser
 from etairl.solvers.heads import Head, make_head
@@ -274,12 +274,12 @@ class SAC:
         """1 where there is something to decide, 0 in the absorbing state."""
         return 1.0 - obs[:, -1] if self.absorbing else jnp.ones(len(obs))
 
-    def step(self, rate: float, grads: Any, optimiser: Any, params: Any) -> tuple[Any, Any]:
+    def step(self, rate: Number, grads: Any, optimiser: Any, params: Any) -> tuple[Any, Any]:
         """New parameters, and their optimiser."""
         updates, optimiser = self.optimiser(rate).update(grads, optimiser)
         return optax.apply_updates(params, updates), optimiser
 
-    def optimiser(self, rate: float) -> optax.GradientTransformation:
+    def optimiser(self, rate: Number) -> optax.GradientTransformation:
         """Adam, behind a clip of the gradients where the settings ask for one."""
         clip, adam = self.config.max_gradient_norm, optax.adam(rate)
         return adam if clip is None else optax.chain(optax.clip_by_global_norm(clip), adam)
