@@ -61,9 +61,9 @@ class Reinforce:
         return make_head(self.spec)
 
     def init(self, key):
-        actor = MLP.init(key, (self.spec.obs_dim, 16, self.head.actor_outputs), "tanh")
-        normaliser = Normaliser.identity(self.spec.obs_dim)
-        return ReinforceState(actor, normaliser, start_optimiser(optax.adam(1.0), actor))
+        seen, adam = self.spec.obs_dim, optax.adam(1.0)
+        actor = MLP.init(key, (seen, 16, self.head.actor_outputs), "tanh")
+        return ReinforceState(actor, Normaliser.identity(seen), start_optimiser(adam, actor))
 
     def from_clone(self, state, actor):
         return state._replace(actor=actor)
@@ -81,13 +81,12 @@ class Reinforce:
     def draw(self, rng: np.random.Generator, data: Experience) -> Batch:
         newest = data.buffer.newest(cycles=1)
         steps = np.arange(newest.steps)
-        drawn = data.buffer.transitions(newest.rows(steps), steps.shape)
-        return Batch.of(drawn, newest.times(steps))
+        happened = data.buffer.transitions(newest.rows(steps), steps.shape)
+        return Batch.of(happened, newest.times(steps))
 
     @jax.jit
     def updates(self, key, state, drawn, cost=None, cost_state=None):
-        obs, act, paid, next_obs = drawn[:4]
-        paid = paid if cost is None else cost(cost_state, obs, act, next_obs)
+        paid = drawn.cost if cost is None else cost(cost_state, *drawn[:2], drawn.next_obs)
 
         def back(later, step):
             total = step[0] + self.gamma_rl * step[1] * later
@@ -97,7 +96,7 @@ class Reinforce:
         _, to_go = jax.lax.scan(back, jnp.float32(0.0), (paid, goes_on), reverse=True)
 
         def loss(actor):
-            return (self.head.log_prob(actor, obs, act) * (to_go - to_go.mean())).mean()
+            return (self.head.log_prob(actor, *drawn[:2]) * (to_go - to_go.mean())).mean()
 
         value, grads = jax.value_and_grad(loss)(state.actor)
         change, optimiser = optax.adam(self.rate).update(grads, state.optimiser)

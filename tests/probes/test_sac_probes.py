@@ -162,18 +162,21 @@ class ScaledCost:
 
 
 def test_the_adaptive_temperature_reaches_the_target_entropy():
-    """Reward 0 everywhere: only the temperature moves the policy's entropy to its target."""
+    """Reward 0 everywhere: only the temperature moves the policy's entropy to its target.
+
+    Entropy and temperature swing around it: what counts is the mean over 2,000 updates.
+    """
     config = SACConfig(
         hidden=(32, 32), actor_lr=3e-3, temperature_lr=3e-2, target_entropy=0.3, gamma_rl=0.0
     )
     solver = SAC(config, CONTINUOUS)
     rng = np.random.default_rng(0)
-    n, updates = 64, 3000
+    n, updates = 64, 2000
     # A cost that pulls to the middle, so that without temperature the policy would be narrow.
     act = rng.uniform(-1, 1, (updates, n, 1)).astype(np.float32)
     zeros = np.zeros((updates, n, 1), np.float32)
     batches = Batch(zeros, act, act[..., 0] ** 2, zeros, np.ones((updates, n), np.float32))
     state = solver.init(jax.random.key(0))
-    state, _ = solver.updates(jax.random.key(1), state, SACDraw(batches))
-    _, log_prob = solver.head.sample(jax.random.key(2), state.actor, jnp.zeros((20_000, 1)))
-    assert float(-log_prob.mean()) == pytest.approx(0.3, abs=0.1)
+    for key in (1, 2):
+        state, info = solver.updates(jax.random.key(key), state, SACDraw(batches))
+    assert float(info.entropy) == pytest.approx(0.3, abs=0.1)
