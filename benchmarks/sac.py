@@ -46,7 +46,7 @@ def run_etairl(environment: str, seed: int) -> tuple:
         make_solver,
         train_expert,
     )
-    from etairl.solvers.sac import SACConfig
+    from etairl.solvers.sac_config import SACConfig
 
     rate = SETTINGS["learning_rate"]
     config = ExpertConfig(

@@ -5,30 +5,29 @@ from pathlib import Path
 from typing import Any
 
 import etairl
-from etairl.algorithms.girl import GirlConfig
-from etairl.costs.discriminator import DiscriminatorConfig
-from etairl.solvers.sac import SACConfig
 
-CONFIG = etairl.TrainConfig(
+CONFIG = etairl.configure(
     env="Pendulum-v1",
     demos="Pendulum-v1-25x200",
     demonstrations=10,
     eta="geometric:0.99",
     horizon=200,
     measure_every=1,
-    girl=GirlConfig(
-        transitions=20_000,
-        episodes=5,
-        solver_updates=500,
-        solver_batch=128,
-        cost_updates=50,
-        cost_batch=128,
-        remaining_cycles=5,
-    ),
-    cost=DiscriminatorConfig(hidden_d=(32,), lr_d=1e-3, gradient_penalty=1.0),
-    sac=SACConfig(
-        hidden=(64, 64), actor_lr=1e-3, critic_lr=1e-3, temperature_lr=1e-3, first_temperature=0.1
-    ),
+    transitions=20_000,
+    episodes=5,
+    remaining_cycles=5,
+    # the cost player
+    cost_updates=50,
+    cost_batch=128,
+    hidden_d=(32,),
+    lr_d=1e-3,
+    # the policy player
+    solver_updates=500,
+    solver_batch=128,
+    hidden=(64, 64),
+    actor_lr=1e-3,
+    critic_lr=1e-3,
+    temperature_lr=1e-3,
 )
 
 

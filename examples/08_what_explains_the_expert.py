@@ -4,30 +4,26 @@ import tempfile
 from pathlib import Path
 
 import etairl
-from etairl.algorithms.girl import GirlConfig
-from etairl.costs.linear import LinearConfig
-from etairl.solvers.sac import SACConfig
 
-CONFIG = etairl.TrainConfig(
+CONFIG = etairl.configure(
     env="Pendulum-v1",
     demos="Pendulum-v1-25x200",
     demonstrations=10,
     algorithm="emma",
     horizon=200,
     measure_every=5,
-    girl=GirlConfig(
-        transitions=12_000,
-        episodes=5,
-        solver_updates=500,
-        solver_batch=128,
-        cost_updates=50,
-        cost_batch=128,
-        remaining_cycles=5,
-    ),
-    linear=LinearConfig(features="quadratic"),
-    sac=SACConfig(
-        hidden=(64, 64), actor_lr=1e-3, critic_lr=1e-3, temperature_lr=1e-3, first_temperature=0.1
-    ),
+    features="quadratic",
+    transitions=12_000,
+    episodes=5,
+    remaining_cycles=5,
+    cost_updates=50,
+    cost_batch=128,
+    solver_updates=500,
+    solver_batch=128,
+    hidden=(64, 64),
+    actor_lr=1e-3,
+    critic_lr=1e-3,
+    temperature_lr=1e-3,
 )
 
 

@@ -13,7 +13,8 @@ from etairl.algorithms.grl import GrlConfig, grl, weighted_cost
 from etairl.eta import Geometric
 from etairl.figures.save import save_figure
 from etairl.figures.solver_curves import SolverPanel, pay_early_figure
-from etairl.solvers.sac import SAC, SACConfig
+from etairl.solvers.sac import SAC
+from etairl.solvers.sac_config import OffPolicy, SACConfig
 from etairl.solvers.sac_eta import sac_eta
 from etairl.tasks import make_task
 
@@ -28,7 +29,7 @@ def curve(world: str, temperature: float, matched: bool, seed: int) -> list[floa
     """The criterion of what is played in each cycle, while one of the solvers learns."""
     task = make_task(f"etairl.tasks.pay_early:{world}", 20, horizon=HORIZON, seed=seed)
     config = SACConfig((32,), "relu", GAMMA, 3e-3, 1e-2, polyak=0.05, temperature=temperature)
-    solver = SAC(config, task.spec)
+    solver = SAC(config, task.spec, play=OffPolicy(solver_updates=30, solver_batch=256))
     if matched:
         solver = sac_eta(solver, ETA, HORIZON)
     rounds = grl(GrlConfig(cycles=40), task, solver, seed)

@@ -1,10 +1,10 @@
-"""Idle: invent what an expert does next, and see how true it is, in a few seconds."""
+"""Idle: generate what an expert does next, and see how true it is, in a few seconds."""
 
 import numpy as np
-from etairl.training.augmentation import mending, train_generator
+from etairl.training.augmentation import train_generator
 
 import etairl
-from etairl.idle import IdleConfig
+from etairl.idle import IdleConfig, nearest_possible, train_generator
 from etairl.measures import FutureSampler
 
 DEMOS = "etairl-Navigation-v0-300x50"
@@ -13,11 +13,11 @@ DEMOS = "etairl-Navigation-v0-300x50"
 def main() -> None:
     """A generator, trained more briefly than by default; then some futures of one state."""
     demos = etairl.load_demos(DEMOS)
-    sampler, mend = FutureSampler(etairl.parse_eta("geometric:0.7")), mending(demos.spec)
+    sampler, mend = FutureSampler(etairl.parse_eta("geometric:0.7")), nearest_possible(demos.spec)
     t = demos.trajectories
     config = IdleConfig(idle_steps=1500, idle_average=0.99)
-    generator, worth = train_generator(config, sampler, t, mend=mend)
-    print(f"MMD² {worth.mmd2:.5f}, {worth.ratio:.1f} times what two true draws differ by")
+    generator, quality = train_generator(config, sampler, t, mend=mend)
+    print(f"MMD² {quality.mmd2:.5f}, {quality.ratio:.1f} times what two true draws differ by")
     states = np.repeat(t.observations[:1], 5, axis=0)
     ahead, actions = generator.futures(np.random.default_rng(0), states)
     print(

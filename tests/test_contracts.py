@@ -1,64 +1,48 @@
 """Every algorithm of the registry keeps the same promises, with every cost, solver and sampler."""
 
 import hashlib
+import json
 from dataclasses import replace
 from typing import get_args
 
 import jax
 import numpy as np
 import pytest
-from etairl.training.loop import begin
+import tiny
 
 import etairl
-from etairl.algorithms.girl import GirlConfig, girl
-from etairl.algorithms.registry import ALGORITHMS, SOLVERS, AlgorithmName, SolverName
-from etairl.costs.discriminator import DiscriminatorConfig, Form
-from etairl.costs.family import Cost
+from etairl.algorithms.girl import as_points, girl
+from etairl.algorithms.registry import ALGORITHMS, cost_kinds
+from etairl.costs.discriminator import Form
+from etairl.costs.family import Cost, CostConfig
 from etairl.costs.linear import CostStep, LinearConfig
+from etairl.decoding import encode
 from etairl.measures import Method
-from etairl.runs import load_tree, save_tree
-from etairl.solvers.sac import SACConfig
-from etairl.solvers.solver import Solver
+from etairl.solvers.players import SOLVERS
+from etairl.solvers.solver import Solver, SolverConfig
+from etairl.storage import load_tree, save_tree
+from etairl.training.config_files import config_from
+from etairl.training.flat import configure
 from etairl.training.preparation import prepare
 from etairl.training.settings import TrainConfig
 from etairl.types import InputError
 
-TINY = TrainConfig(
-    env="Pendulum-v1",
-    demos="Pendulum-v1-25x200",
-    demonstrations=3,
-    horizon=20,
-    girl=GirlConfig(
-        transitions=100,
-        episodes=3,
-        solver_updates=2,
-        solver_batch=8,
-        cost_updates=2,
-        cost_batch=8,
-        remaining_cycles=2,
-    ),
-    cost=DiscriminatorConfig(hidden_d=(4,)),
-    sac=SACConfig(hidden=(4,)),
+# Sizes of networks and batches are those of other tests: what they compiled serves here.
+TINY = configure(
+    tiny.TINY, demonstrations=3, horizon=20, transitions=100, episodes=3, remaining_cycles=2
 )
 FORMS = {
-    "discriminator": [{"cost": replace(TINY.cost, form=form)} for form in get_args(Form)],
-    "linear": [{"linear": LinearConfig(cost_step=step)} for step in get_args(CostStep)]
-    + [{"linear": LinearConfig(features=name)} for name in ("identity", "fourier:8", "rbf:8")],
+    "discriminator": [{"form": form} for form in get_args(Form)],
+    "linear": [{"cost_step": step} for step in get_args(CostStep)]
+    + [{"features": name} for name in ("identity", "fourier:8", "rbf:8")],
     "shaped": [{}],
-}
-KINDS = {
-    "megan": "discriminator",
-    "gail": "discriminator",
-    "emma": "linear",
-    "wiem": "linear",
-    "airl": "shaped",
 }
 # Every form with the first solver; every other solver with one form, which it never sees. The last
 # of these has a weighting that needs the clock of sac-eta.
 CASES = [
     pytest.param(name, "sac", form, id=f"{name}-sac-{number}")
     for name in ALGORITHMS
-    for number, form in enumerate(FORMS[KINDS[name]])
+    for number, form in enumerate(FORMS[ALGORITHMS[name].cost.kind])
 ] + [
     pytest.param("megan", "sac-eta", {}, id="megan-sac-eta"),
     pytest.param("emma", "sac-eta", {}, id="emma-sac-eta"),
@@ -66,19 +50,34 @@ CASES = [
 ]
 
 
-def test_the_registry_is_what_the_settings_allow():
-    assert tuple(ALGORITHMS) == get_args(AlgorithmName)
-    assert tuple(SOLVERS) == get_args(SolverName)
-    assert set(KINDS) == set(ALGORITHMS), "name the cost forms of a new algorithm here"
+def test_everything_that_goes_together_is_tried():
+    assert set(FORMS) == set(cost_kinds()), "name the forms of a new cost here"
     tried = {case.values[:2] for case in CASES}
-    assert all((e.name, s) in tried for e in ALGORITHMS.values() for s in e.solvers if e.any_eta)
+    for name, entry in ALGORITHMS.items():
+        for kind in SOLVERS if entry.any_eta else ():
+            if (name, kind) == ("airl", "sac-eta"):
+                with pytest.raises(InputError, match="airl goes with --solver sac"):
+                    configure(TINY, algorithm=name, solver=kind)
+            else:
+                assert (name, kind) in tried
+
+
+@pytest.mark.parametrize(("name", "solver", "form"), CASES)
+def test_settings_come_back_from_a_file(name, solver, form, tmp_path):
+    config = configure(TINY, algorithm=name, solver=solver, **form)
+    assert isinstance(config.cost, CostConfig)
+    assert isinstance(config.solver, SolverConfig)
+    written = json.loads(json.dumps(encode(config)))
+    assert config_from(written, tmp_path / "config.json") == config
+    assert written["cost"]["kind"] == ALGORITHMS[name].cost.kind
+    assert written["solver"]["kind"] == solver
 
 
 def play(config: TrainConfig):
-    setting = prepare(config, threads=1)
-    state, _, buffer = begin(setting)
-    *_, last = girl(setting.game, setting.task, setting.expert, buffer, state)
-    return setting, last
+    prepared = prepare(config, threads=1)
+    state, buffer = prepared.begin(), prepared.make_buffer()
+    *_, last = girl(prepared.game, prepared.task, prepared.expert, buffer, state)
+    return prepared, last
 
 
 def fingerprint(state) -> str:
@@ -91,21 +90,20 @@ def test_it_runs_repeats_and_comes_back_from_disk(name, solver, form, tmp_path):
     """Finite states, bits that follow from the seed, and a cost that a file gives back."""
     marks = []
     for sampler in get_args(Method):
-        change = {"algorithm": name, "eta": None, "solver": solver, "sampler": sampler} | form
-        config = replace(TINY, **change)
-        setting, last = play(config)
+        config = configure(TINY, algorithm=name, solver=solver, sampler=sampler, **form)
+        prepared, last = play(config)
         marks.append((fingerprint(last.state), *map(float, last.cost_info)))
         assert all(np.isfinite(np.asarray(x)).all() for x in jax.tree.leaves(last.state))
         assert all(np.isfinite(float(x)) for x in (*last.cost_info, *last.solver_info))
     assert (marks[0] == marks[1]) == (config.eta == "dirac:0"), "there the samplers are one"
     assert fingerprint(play(config)[1].state) == marks[-1][0]
-    cost = setting.game.cost
+    cost, fresh = prepared.game.cost, prepared.game.cost.stored(prepared.cost)
     assert isinstance(cost, Cost)
-    assert isinstance(setting.game.solver, Solver)
-    cost.check(cost.stored(last.state.cost))
+    assert isinstance(prepared.game.solver, Solver)
+    cost.check(cost.stored(last.state.cost), fresh)
     save_tree(tmp_path / "cost.safetensors", cost.stored(last.state.cost))
-    again = load_tree(tmp_path / "cost.safetensors", cost.stored(begin(setting)[0].cost))
-    points = setting.expert.points()
+    again = load_tree(tmp_path / "cost.safetensors", fresh)
+    points = as_points(prepared.expert.transitions())
     assert np.array_equal(cost(again, *points), cost(last.state.cost, *points))
     assert cost(again, *points).shape == (len(points.obs),)
     assert cost.portable()(again, *points).shape == (len(points.obs),)
@@ -128,8 +126,8 @@ def test_discrete_actions_and_early_ends(name, mode, change, tmp_path):
     task = make_task("CartPole-v1", 4, horizon=20, seed=9)
     played = collect(np.random.default_rng(0), task, UniformPolicy(task), 4)
     save_demos(Demos.of(played, task.spec, "random"), tmp_path / "d.npz")
-    config = replace(TINY, algorithm=name, eta=None, env="CartPole-v1", mode=mode, **change)
-    _, last = play(replace(config, demos=str(tmp_path / "d.npz"), demonstrations=None))
+    world = {"env": "CartPole-v1", "mode": mode, "demos": str(tmp_path / "d.npz")}
+    _, last = play(configure(TINY, algorithm=name, demonstrations=None, **world, **change))
     assert all(np.isfinite(np.asarray(x)).all() for x in jax.tree.leaves(last.state))
 
 
@@ -144,8 +142,8 @@ def test_discrete_actions_and_early_ends(name, mode, change, tmp_path):
 )
 def test_where_one_critic_is_exact_sac_eta_is_sac_bit_for_bit(eta, sac, same):
     """The criterion of these laws is that of one discount; gamma_rl is 0.8 for `sac-eta`."""
-    true = replace(TINY, eta=eta, solver="sac-eta", sac=replace(TINY.sac, gamma_rl=0.8))
-    plain = replace(true, solver="sac", sac=replace(true.sac, **sac))
+    true = configure(TINY, eta=eta, solver="sac-eta", gamma_rl=0.8)
+    plain = configure(true, solver="sac", **sac)
     a, b = (
         jax.tree.leaves((last.state.solver.actor, last.state.solver.critics))
         for last in (play(config)[1] for config in (true, plain))
@@ -162,15 +160,16 @@ def test_where_one_critic_is_exact_sac_eta_is_sac_bit_for_bit(eta, sac, same):
 )
 def test_weightings_that_sac_eta_cannot_take(eta, message):
     with pytest.raises(InputError, match=message):
-        prepare(replace(TINY, eta=eta, solver="sac-eta"), threads=1)
+        prepare(configure(TINY, eta=eta, solver="sac-eta"), threads=1)
 
 
 @pytest.mark.parametrize("omega", ["entropy", "tsallis:2", "tsallis:1.5", "kl", "none"])
 def test_every_regulariser_runs(omega):
-    config = replace(TINY, omega=omega)
-    assert config.anchor == (omega == "kl")
-    assert (config.sac.temperature is None) == (omega in ("entropy", "kl"))
-    _, last = play(config)
+    config = configure(TINY, omega=omega)
+    assert (config.solver.temperature is None) == (omega in ("entropy", "kl"))
+    prepared, last = play(config)
+    assert prepared.game.solver.needs_clone == (omega == "kl")
+    assert (last.state.solver.reference is None) == (omega != "kl")
     assert all(np.isfinite(np.asarray(x)).all() for x in jax.tree.leaves(last.state))
 
 
@@ -179,12 +178,13 @@ def test_every_regulariser_runs(omega):
     [
         ({"algorithm": "gail", "eta": "poisson:3"}, "gail is megan with eta dirac:0"),
         ({"algorithm": "airl", "omega": "tsallis:2"}, "airl needs the regulariser entropy"),
-        ({"algorithm": "airl", "anchor": True}, "airl needs the regulariser entropy, got kl"),
+        ({"algorithm": "airl", "omega": "kl"}, "airl needs the regulariser entropy, got kl"),
         (
-            {"algorithm": "airl", "sac": SACConfig(temperature=0.1)},
+            {"algorithm": "airl", "temperature": 0.1},
             "read against log pi, so its temperature is 1, got 0.1",
         ),
-        ({"omega": "none", "anchor": True}, "--anchor is the regulariser kl"),
+        ({"anchor": True}, "unknown setting 'anchor'"),
+        ({"radius": 2.0}, "radius is not a setting of megan with the solver sac"),
         ({"omega": "entropie"}, "unknown regulariser 'entropie'"),
         ({"solver": "ppo"}, "solver must be one of sac, sac-eta"),
         ({"algorithm": "airl", "solver": "sac-eta"}, "airl goes with --solver sac: its cost is"),
@@ -193,19 +193,35 @@ def test_every_regulariser_runs(omega):
 )
 def test_choices_that_do_not_fit(change, message, unchecked):
     with pytest.raises(InputError, match=message):
-        replace(TINY, **{"eta": None} | change)
+        configure(TINY, **change)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"cost": LinearConfig()}, "megan has costs of the kind log D, a discriminator; got"),
+        ({"algorithm": "wiem", "cost": LinearConfig("ball")}, "wiem has costs of the kind w·f, w"),
+        ({"algorithm": "gail"}, "gail is megan with eta dirac:0; for geometric:0.99 take megan"),
+        ({"omega": "tsallis:2"}, "an adaptive temperature aims at an entropy or a divergence"),
+        ({"eta": "geometric:.5"}, "write eta as geometric:0.5, not as"),
+    ],
+)
+def test_settings_that_were_not_settled(change, message):
+    """Without `configure` nothing is filled in, and what does not fit is refused."""
+    with pytest.raises(InputError, match=message):
+        replace(TINY, **change)
 
 
 def test_a_frozen_cost_goes_with_every_solver():
     """Nothing is read against log pi any more, and of airl's cost the shaping is gone."""
-    change = {"solver": "sac-eta", "sac": SACConfig(temperature=0.1), "eta": "geometric:0.9"}
-    config = replace(TINY, algorithm="airl", frozen_cost="somewhere", **change)
-    assert config.sac.temperature == 0.1
-    assert replace(config, omega="tsallis:2", algorithm="gail").omega == "tsallis:2"
+    change = {"solver": "sac-eta", "temperature": 0.1, "eta": "geometric:0.9"}
+    config = configure(TINY, algorithm="airl", frozen_cost="somewhere", **change)
+    assert config.solver.temperature == 0.1
+    assert configure(config, omega="tsallis:2", algorithm="gail").omega == "tsallis:2"
 
 
 def test_each_has_its_own_eta_and_airl_its_temperature():
-    etas = {name: replace(TINY, algorithm=name, eta=None).eta for name in ALGORITHMS}
+    etas = {name: configure(TINY, algorithm=name).eta for name in ALGORITHMS}
     assert etas == {
         "megan": "geometric:0.99",
         "gail": "dirac:0",
@@ -213,7 +229,7 @@ def test_each_has_its_own_eta_and_airl_its_temperature():
         "wiem": "geometric:0.99",
         "airl": "dirac:0",
     }
-    assert replace(TINY, algorithm="airl", eta="poisson:3").sac.temperature == 1.0
+    assert configure(TINY, algorithm="airl", eta="poisson:3").solver.temperature == 1.0
 
 
 def test_every_algorithm_has_a_page_of_the_template():

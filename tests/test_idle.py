@@ -148,7 +148,7 @@ def test_the_penalty_holds_the_discriminator_back():
 
 
 def test_states_are_drawn_as_those_of_recorded_futures():
-    """For both ways of drawing: times of invented pairs' states against the exact law of t."""
+    """For both ways of drawing: times of generated pairs' states against the exact law of t."""
     t, n = walks(), 40_000
     for method in ("two_stage", "exact"):
         sampler = FutureSampler(Geometric(0.9), method=method)

@@ -1,49 +1,44 @@
 import json
 import shutil
-from dataclasses import dataclass
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from etairl.buffers import Replay
-from etairl.runs import (
-    RunDirectory,
-    load_replay,
+from etairl.checkpoints import load_replay, save_replay
+from etairl.runs import RunDirectory, read_metrics, read_result
+from etairl.storage import (
+    UnreadableError,
     load_tree,
     read_json,
-    read_metrics,
-    save_replay,
+    read_rows,
     save_tree,
     write_atomic,
+    write_json,
 )
 from etairl.types import InputError, Step
 
-
-@dataclass(frozen=True)
-class Settings:
-    steps: int = 10
-    rate: float = 0.1
+SETTINGS = {"steps": 10, "rate": 0.1}
 
 
 @pytest.fixture
 def directory(tmp_path) -> RunDirectory:
     """A run that has just begun."""
     begun = RunDirectory(tmp_path / "run")
-    begun.open(Settings())
+    begun.open(SETTINGS)
     return begun
 
 
 def checkpoint(directory, number, trees, values, replay):
-    save_replay(directory, replay)
-    kept = {**values, "replay_added": replay.added}
-    directory.save(number, trees, kept, replay.added - replay.rows)
+    since = save_replay(directory.checkpoints, replay)
+    directory.checkpoints.save(number, trees, {**values, "replay_added": replay.added}, since)
 
 
 def resume(path, like, replay):
-    directory = RunDirectory(path)
-    trees, values = directory.load(like)
-    load_replay(directory, replay, values["replay_added"])
+    checkpoints = RunDirectory(path).checkpoints
+    trees, values = checkpoints.load(like)
+    load_replay(checkpoints, replay, values["replay_added"])
     return trees, values
 
 
@@ -94,73 +89,162 @@ def test_two_checkpoints_are_kept_and_old_segments_go(directory, tmp_path, rng):
     assert len(list((tmp_path / "run/replay").iterdir())) <= 3
 
 
-@pytest.mark.parametrize("hurt", ["values.json", "net.safetensors"])
-def test_after_a_damaged_checkpoint_the_one_before_is_whole(directory, tmp_path, rng, hurt):
-    """Also what it needs of a memory that has been overwritten since."""
-    replay = filled(rng, 0)
-    net = {"net": {"w": jnp.ones(3)}}
-    expected = ()
+KEPT = {"net": {"w": jnp.ones(3)}}
+
+
+@pytest.fixture
+def two(directory, rng) -> tuple[RunDirectory, list]:
+    """A run with two checkpoints of a replay that has been overwritten, and what each draws."""
+    replay, drawn = filled(rng, 0), []
     for number in range(1, 9):
-        expected = replay.draw(np.random.default_rng(1), (500,)) if replay.added else ()
         more(rng, replay, 15)
-        checkpoint(directory, number, net, {}, replay)
-    newest = tmp_path / "run/checkpoints/00000008"
-    (newest / hurt).write_bytes((newest / hurt).read_bytes()[:10])
-    with pytest.raises(InputError, match=rf"{hurt}: .*; move .*00000008 elsewhere to go on"):
-        resume(tmp_path / "run", net, Replay(60, 3, 2, 1))
-    newest.rename(newest.with_name("00000008.damaged"))
+        directory.log({"cycle": number})
+        checkpoint(directory, number, KEPT, {}, replay)
+        drawn.append(replay.draw(np.random.default_rng(1), (500,)))
+    return directory, drawn[-2:]
+
+
+def flip(path) -> None:
+    """One bit, in the middle."""
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def refused(path) -> str:
+    """What is said instead of resuming: one sentence."""
+    with pytest.raises(InputError) as told:
+        resume(path, KEPT, Replay(60, 3, 2, 1))
+    assert "\n" not in str(told.value)
+    assert str(told.value).count(";") == 1
+    return str(told.value)
+
+
+NEWEST = "checkpoints/00000008"
+DAMAGES = {
+    "a bit of a tree": lambda run: flip(run / NEWEST / "net.safetensors"),
+    "the end of a tree": lambda run: cut(run / NEWEST / "net.safetensors", 10),
+    "a tree is gone": lambda run: (run / NEWEST / "net.safetensors").unlink(),
+    "a bit of the manifest": lambda run: flip(run / NEWEST / "checkpoint.json"),
+    "the end of the manifest": lambda run: cut(run / NEWEST / "checkpoint.json", 10),
+    "no manifest": lambda run: (run / NEWEST / "checkpoint.json").unlink(),
+    "an empty manifest": lambda run: cut(run / NEWEST / "checkpoint.json", 0),
+    "a list": lambda run: (run / NEWEST / "checkpoint.json").write_text("[]"),
+    "a number": lambda run: (run / NEWEST / "checkpoint.json").write_text("7"),
+    "another object": lambda run: (run / NEWEST / "checkpoint.json").write_text("{}"),
+    "no text": lambda run: (run / NEWEST / "checkpoint.json").write_bytes(b"\xff\xfe{"),
+    "nested": lambda run: (run / NEWEST / "checkpoint.json").write_text("[" * 100_000),
+    "a number in it": lambda run: rewritten(run / NEWEST / "checkpoint.json"),
+    "the end of the metrics": lambda run: cut(run / "metrics.jsonl", -4),
+    "a bit of the metrics": lambda run: changed_line(run / "metrics.jsonl"),
+    "a bit of the newest segment": lambda run: flip(segments(run)[-1]),
+    "the newest segment is gone": lambda run: segments(run)[-1].unlink(),
+}
+
+
+def cut(path, end: int) -> None:
+    path.write_bytes(path.read_bytes()[:end])
+
+
+def changed_line(path) -> None:
+    """In the line that came after the older checkpoint."""
+    path.write_text(path.read_text().replace('"cycle": 8', '"cycle": 9'))
+
+
+def rewritten(path) -> None:
+    """By hand: valid JSON, but not what was written."""
+    manifest = json.loads(path.read_text())
+    manifest["values"]["since"] -= 1
+    path.write_text(json.dumps(manifest))
+
+
+def segments(run) -> list:
+    return sorted((run / "replay").iterdir())
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_damage_is_noticed_and_the_checkpoint_before_is_whole(two, damage):
+    """Also what it needs of a replay that has been overwritten since."""
+    directory, (before, _) = two
+    damage(directory.path)
+    told = refused(directory.path)
+    newest = directory.path / NEWEST
+    assert told.endswith(
+        f"; to resume from the checkpoint before it, move {newest} to another place"
+    )
+    newest.rename(directory.path / "moved")
     again = Replay(60, 3, 2, 1)
-    resume(tmp_path / "run", net, again)
-    for a, b in zip(again.draw(np.random.default_rng(1), (500,)), expected, strict=True):
+    _, values = resume(directory.path, KEPT, again)
+    assert values["cycle"] == 7
+    for a, b in zip(again.draw(np.random.default_rng(1), (500,)), before, strict=True):
+        assert np.array_equal(a, b)
+    assert [row["cycle"] for row in read_metrics(directory.path)] == list(range(1, 8))
+    more(np.random.default_rng(0), again, 1)
+    checkpoint(directory, 8, KEPT, {}, again)
+    assert resume(directory.path, KEPT, Replay(60, 3, 2, 1))[1]["cycle"] == 8
+
+
+HOPELESS = {
+    "no metrics": lambda run: (run / "metrics.jsonl").unlink(),
+    "the first metrics": lambda run: flip(run / "metrics.jsonl"),
+    "a segment of both": lambda run: flip(segments(run)[-2]),
+    "a segment of both is gone": lambda run: segments(run)[-2].unlink(),
+    "both trees": lambda run: [flip(f) for f in run.glob("checkpoints/*/net.safetensors")],
+    "no older one": lambda run: (
+        flip(run / NEWEST / "net.safetensors"),
+        shutil.rmtree(run / "checkpoints/00000007"),
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", HOPELESS.values(), ids=HOPELESS)
+def test_an_older_checkpoint_that_is_not_whole_is_not_offered(two, damage):
+    directory, _ = two
+    damage(directory.path)
+    ending = "; no older checkpoint is whole: restore the file, or start a new run"
+    assert refused(directory.path).endswith(ending)
+
+
+def test_a_damaged_older_checkpoint_is_no_reason_to_stop(two, rng):
+    directory, (_, latest) = two
+    flip(directory.path / "checkpoints/00000007/checkpoint.json")
+    again = Replay(60, 3, 2, 1)
+    resume(directory.path, KEPT, again)
+    for a, b in zip(again.draw(np.random.default_rng(1), (500,)), latest, strict=True):
         assert np.array_equal(a, b)
     more(rng, again, 1)
-    (tmp_path / "run/checkpoints/00000007" / hurt).write_text("{")
-    checkpoint(directory, 8, net, {}, again)  # an older one that is damaged is no reason to stop
-    (tmp_path / "run/checkpoints/00000008" / hurt).write_text("{")
-    shutil.rmtree(tmp_path / "run/checkpoints/00000007")
-    with pytest.raises(InputError, match=f"{hurt}: .*, and there is no checkpoint before it"):
-        resume(tmp_path / "run", net, Replay(60, 3, 2, 1))
+    checkpoint(directory, 9, KEPT, {}, again)
+    assert resume(directory.path, KEPT, Replay(60, 3, 2, 1))[1]["cycle"] == 9
 
 
-def test_a_checkpoint_of_another_size_is_not_damaged(directory, tmp_path, rng):
+def test_a_checkpoint_of_another_shape_is_not_damaged(directory, tmp_path, rng):
     replay = filled(rng, 4)
     for number in (1, 2):
-        checkpoint(directory, number, {"net": {"w": jnp.ones(3)}}, {}, replay)
-    with pytest.raises(InputError, match="of another size") as told:
+        checkpoint(directory, number, KEPT, {}, replay)
+    with pytest.raises(InputError, match="has another shape; was it made with other") as told:
         resume(tmp_path / "run", {"net": {"w": jnp.ones(4)}}, Replay(60, 3, 2, 1))
-    assert "elsewhere" not in str(told.value)
+    assert "move" not in str(told.value)
 
 
 @pytest.mark.parametrize("lost", [0, 1, 2, 3])
-def test_a_memory_with_a_hole_is_refused(directory, tmp_path, rng, lost):
+def test_a_replay_with_a_hole_is_refused(directory, tmp_path, rng, lost):
     replay = filled(rng, 0)
     for number in range(1, 5):
         more(rng, replay, 3)
         checkpoint(directory, number, {}, {}, replay)
-    sorted((tmp_path / "run/replay").iterdir())[lost].unlink()
-    gone = f"from {3 * lost} to 12 is gone"
-    with pytest.raises(InputError, match=gone):
+    segments(tmp_path / "run")[lost].unlink()
+    with pytest.raises(InputError, match=f"from {3 * lost} to 12 is missing; ") as told:
         resume(tmp_path / "run", {}, Replay(60, 3, 2, 1))
+    assert ("to resume from the checkpoint before it" in str(told.value)) == (lost == 3)
 
 
-@pytest.mark.parametrize("full", [False, True], ids=["whole", "overwritten"])
-def test_checkpoints_that_do_not_say_where_their_memory_begins(directory, tmp_path, rng, full):
-    """Written by an older version: all that there was is needed, and there if nothing was lost."""
-    replay = filled(rng, 0)
-    for number in range(1, 9):
-        more(rng, replay, 10 if full else 2)
-        checkpoint(directory, number, {}, {}, replay)
-    for file in (tmp_path / "run/checkpoints").glob("*/values.json"):
-        values = json.loads(file.read_text())
-        del values["since"]
-        file.write_text(json.dumps(values))
-    again = Replay(60, 3, 2, 1)
-    if full:
-        with pytest.raises(InputError, match="is gone"):
-            resume(tmp_path / "run", {}, again)
-    else:
-        resume(tmp_path / "run", {}, again)
-        assert again.added == 16
+def test_a_checkpoint_of_an_older_version_is_refused_in_words(directory, tmp_path):
+    """Those of 0.1 had values.json; a run of it is not resumed anyway."""
+    folder = tmp_path / "run/checkpoints/00000003"
+    folder.mkdir(parents=True)
+    (folder / "values.json").write_text("{}")
+    with pytest.raises(InputError, match=r"checkpoint\.json: cannot be read \(No such file"):
+        directory.checkpoints.load({})
 
 
 def test_the_same_checkpoint_twice_is_one(directory, tmp_path, rng):
@@ -178,7 +262,7 @@ def test_what_was_written_after_the_checkpoint_is_dropped(directory, tmp_path, r
     checkpoint(directory, 1, {}, {}, replay)
     directory.log({"cycle": 2, "return": 2.0})
     more(rng, replay, 3)
-    save_replay(directory, replay)  # killed between the segment and the checkpoint
+    save_replay(directory.checkpoints, replay)  # killed between the segment and the checkpoint
     with (tmp_path / "run/metrics.jsonl").open("a") as stream:
         stream.write('{"cycle": 3, "retu')  # killed within a line
     again = Replay(60, 3, 2, 1)
@@ -197,7 +281,7 @@ def test_a_kill_before_the_checkpoint_loses_nothing_of_a_full_memory(directory, 
         checkpoint(directory, number, {}, {}, replay)
     expected = replay.draw(np.random.default_rng(1), (500,))
     more(rng, replay, 15)
-    save_replay(directory, replay)
+    save_replay(directory.checkpoints, replay)
     again = Replay(60, 3, 2, 1)
     resume(tmp_path / "run", {}, again)
     for a, b in zip(again.draw(np.random.default_rng(1), (500,)), expected, strict=True):
@@ -211,29 +295,102 @@ def test_broken_lines_are_left_out(tmp_path):
     assert read_metrics(tmp_path / "nowhere") == []
 
 
-def test_a_damaged_file_is_named(tmp_path):
-    (tmp_path / "result.json").write_text("{")
-    with pytest.raises(InputError, match=r"result\.json: cannot be read"):
-        read_json(tmp_path / "result.json")
+BROKEN = {
+    "cut": b"{",
+    "empty": b"",
+    "list": b"[1]",
+    "number": b"7",
+    "null": b"null",
+    "bytes": b"\xff\xfe",
+    "nested": b"[" * 100_000,
+    "trailing": b"{} {}",
+}
+
+
+@pytest.mark.parametrize("data", BROKEN.values(), ids=BROKEN)
+def test_damaged_json_is_named(tmp_path, data):
+    file = tmp_path / "result.json"
+    file.write_bytes(data)
+    for read in (lambda: read_json(file), lambda: read_result(tmp_path)):
+        with pytest.raises(UnreadableError, match=r"result\.json: cannot be read") as told:
+            read()
+        assert "\n" not in str(told.value)
+    file.unlink()
+    with pytest.raises(UnreadableError, match=r"result\.json: cannot be read \(No such file"):
+        read_json(file)
+    rows = tmp_path / "rows.jsonl"
+    rows.write_bytes(data + b'\n{"cycle": 2}\n')
+    assert read_rows(rows) == [{"cycle": 2}]
+
+
+@pytest.mark.parametrize("data", BROKEN.values(), ids=BROKEN)
+def test_damaged_settings_of_a_run_are_named(directory, data):
+    (directory.path / "versions.json").write_bytes(data)
+    with pytest.raises(InputError, match=r"versions\.json: cannot be read"):
+        directory.check_versions()
+    with pytest.raises(InputError, match=r"versions\.json: cannot be read"):
+        directory.check_demonstrations("abc")
+    (directory.path / "config.json").write_bytes(data)
+    with pytest.raises(InputError, match=r"config\.json: cannot be read"):
+        directory.open(SETTINGS)
+
+
+def test_a_run_is_resumed_with_the_versions_and_demonstrations_that_began_it(tmp_path):
+    directory = RunDirectory(tmp_path / "run")
+    directory.open(SETTINGS, demonstrations="abc")
+    directory.check_versions()
+    directory.check_demonstrations("abc")
+    with pytest.raises(InputError, match=r"the demonstrations are not those that .*run was begun"):
+        directory.check_demonstrations("abd")
+    file = tmp_path / "run" / "versions.json"
+    write_json(file, json.loads(file.read_text()) | {"numpy": "0.1"})
+    with pytest.raises(InputError, match=r"begun with other versions \(numpy 0\.1 → "):
+        directory.check_versions()
+
+
+def test_results_of_the_first_version_have_a_score(tmp_path):
+    """It wrote a normalised cost: 0 the expert, 1 a random policy."""
+    write_json(tmp_path / "result.json", {"remaining": {"normalised_cost": 0.25, "cycles": 3}})
+    assert read_result(tmp_path)["remaining"] == {"score": 0.75, "cycles": 3}
+    (tmp_path / "metrics.jsonl").write_text('{"cycle": 1, "normalised_cost": 1.5}\n')
+    assert read_metrics(tmp_path) == [{"cycle": 1, "score": -0.5}]
+
+
+def test_leftovers_of_a_kill_are_cleared(directory, rng):
+    """Half-written files, and checkpoints; other hidden files stay."""
+    checkpoint(directory, 1, KEPT, {}, filled(rng, 4))
+    run = directory.path
+    parts = [run / ".metrics.jsonl.77.part", run / "replay/.0-1-a.safetensors.77.part"]
+    for part in parts:
+        part.write_text("{")
+    half = run / "checkpoints/.00000002.part"
+    half.mkdir()
+    (half / "net.safetensors").write_text("{")
+    (run / ".notes").write_text("mine")
+    assert directory.checkpoints.cycle == 1
+    assert directory.open(SETTINGS) is True
+    assert not any(part.exists() for part in (*parts, half))
+    assert (run / ".notes").read_text() == "mine"
+    assert resume(run, KEPT, Replay(60, 3, 2, 1))[1]["cycle"] == 1
 
 
 def test_a_folder_belongs_to_one_run(tmp_path):
-    RunDirectory(tmp_path / "run").open(Settings())
-    assert not RunDirectory(tmp_path / "run").open(Settings())
+    RunDirectory(tmp_path / "run").open(SETTINGS)
+    assert not RunDirectory(tmp_path / "run").open(SETTINGS)
     with pytest.raises(InputError, match=r"other settings \(rate\); choose another folder"):
-        RunDirectory(tmp_path / "run").open(Settings(rate=0.2))
-    assert not RunDirectory(tmp_path / "run").open(Settings(steps=20), may_change=("steps",))
+        RunDirectory(tmp_path / "run").open(SETTINGS | {"rate": 0.2})
+    assert not RunDirectory(tmp_path / "run").open(SETTINGS | {"steps": 20}, may_change=("steps",))
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "cat.png").write_text("")
-    with pytest.raises(InputError, match="exists and is no run"):
-        RunDirectory(tmp_path / "photos").open(Settings())
+    with pytest.raises(InputError, match="exists and is not a run"):
+        RunDirectory(tmp_path / "photos").open(SETTINGS)
 
 
-def test_trees_of_another_size_or_damaged_are_refused(tmp_path):
+def test_trees_of_another_shape_or_damaged_are_refused(tmp_path):
     save_tree(tmp_path / "t.safetensors", {"w": jnp.ones((2, 3)), "n": jnp.float32(7)})
     same = load_tree(tmp_path / "t.safetensors", {"w": jnp.zeros((2, 3)), "n": jnp.float32(0)})
     assert float(same["n"]) == 7.0
-    with pytest.raises(InputError, match=r"\['w'\] is missing or of another size"):
+    with pytest.raises(InputError, match=r"\['w'\] is missing or has another shape"):
         load_tree(tmp_path / "t.safetensors", {"w": jnp.zeros((3, 3)), "n": jnp.float32(0)})
     raw = (tmp_path / "t.safetensors").read_bytes()
     (tmp_path / "t.safetensors").write_bytes(raw[:20])
@@ -250,13 +407,12 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
 
 
 def test_a_kill_while_a_run_begins_leaves_a_folder_to_go_on_in(tmp_path):
-    config = Settings()
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / ".config.json.part").write_text("{")
     directory = RunDirectory(tmp_path / "run")
-    assert directory.open(config) is False
+    assert directory.open(SETTINGS) is False
     (tmp_path / "run" / "versions.json").unlink()
-    assert directory.open(config) is False
+    assert directory.open(SETTINGS) is False
     directory.check_versions()
 
 
@@ -272,7 +428,7 @@ def test_what_a_finished_run_has_left_over_is_cleared(directory, tmp_path, rng, 
         directory.finish({"cycles": 1})
     monkeypatch.undo()
     assert directory.finished
-    assert directory.has_checkpoint
+    assert directory.checkpoints.any
     directory.clear()
     kept = {p.name for p in (tmp_path / "run").iterdir()}
     assert kept == {"config.json", "versions.json", "result.json"}

@@ -39,7 +39,7 @@ class Manifest(NamedTuple):
     """What a checkpoint consists of."""
 
     values: dict[str, Any]
-    """plain numbers, with `cycle`, and `since`: where the replay begins"""
+    """plain numbers, with `cycle`, and where the replay begins and ends: `since`, `until`"""
     files: dict[str, str]
     """checksums of the files beside it"""
     metrics: dict[str, Any]
@@ -102,7 +102,7 @@ class Checkpoints:
         metrics = self.run / "metrics.jsonl"
         logged = metrics.read_bytes() if metrics.is_file() else b""
         Manifest(
-            {**values, "cycle": cycle, "since": max(0, since)},
+            {**values, "cycle": cycle, "since": max(0, since), "until": self.segments_end()},
             files,
             {"bytes": len(logged), "sha256": checksum(logged)},
         ).write(folder)
@@ -120,27 +120,44 @@ class Checkpoints:
             trees = {}
             for name, tree in like.items():
                 file = folder / f"{name}.safetensors"
-                data = read_bytes(file)
-                if checksum(data) != manifest.files.get(file.name):
-                    raise UnreadableError(f"{file}: its checksum is wrong")
-                trees[name] = tree_from(file, data, tree)
-            self._cut_metrics(manifest)
+                trees[name] = tree_from(file, _verified(file, manifest), tree)
+            write_atomic(self.run / "metrics.jsonl", self._logged(manifest))
         except UnreadableError as error:
             raise InputError(f"{error}; {self._remedy()}") from None
         return trees, manifest.values
 
-    def _cut_metrics(self, manifest: Manifest) -> None:
+    def _logged(self, manifest: Manifest) -> bytes:
+        """The metrics that there were when the checkpoint was written."""
         metrics = self.run / "metrics.jsonl"
+        if not manifest.metrics["bytes"] and not metrics.is_file():
+            return b""
         logged = read_bytes(metrics)[: manifest.metrics["bytes"]]
         if checksum(logged) != manifest.metrics["sha256"]:
             raise UnreadableError(f"{metrics}: its checksum is wrong")
-        write_atomic(metrics, logged)
+        return logged
 
     def _remedy(self) -> str:
+        """The checkpoint before the latest, if all that it needs is there."""
         latest, *older = reversed(self._checkpoints())
-        if not older:
-            return "there is no older checkpoint: start a new run"
-        return f"to resume from the checkpoint before it, move {latest} to another place"
+        if older and self._whole(older[0]):
+            return f"to resume from the checkpoint before it, move {latest} to another place"
+        return "no older checkpoint is whole: restore the file, or start a new run"
+
+    def _whole(self, folder: Path) -> bool:
+        try:
+            manifest = Manifest.read(folder)
+            for name in manifest.files:
+                _verified(folder / name, manifest)
+            self._logged(manifest)
+            list(self._read_segments(manifest.values["since"], manifest.values["until"]))
+        except UnreadableError:
+            return False
+        return True
+
+    def remove_parts(self) -> None:
+        """Remove checkpoints that a killed process left half-written."""
+        for part in (self.run / "checkpoints").glob(".*.part"):
+            shutil.rmtree(part)
 
     def save_segment(self, begin: int, end: int, arrays: Mapping[str, np.ndarray]) -> None:
         """What the replay gained from `begin` to `end`; the name has the checksum."""
@@ -159,32 +176,33 @@ class Checkpoints:
         """
         latest = self._latest()
         assert latest is not None
-        reached = self._since(latest)
+        for path in self._segments():
+            if _span(path)[1] > end:
+                path.unlink()
+        try:
+            yield from self._read_segments(self._since(latest), end)
+        except UnreadableError as error:
+            raise InputError(f"{error}; {self._remedy()}") from None
+
+    def _read_segments(
+        self, begin: int, end: int
+    ) -> Iterator[tuple[int, int, dict[str, np.ndarray]]]:
+        reached = begin
         for path in self._segments():
             first, last = _span(path)
-            if last > end:
-                path.unlink()
             if not reached < last <= end:
                 continue
             if first > reached:
                 break
             data = read_bytes(path)
             if checksum(data)[:16] != path.stem.split("-")[2]:
-                raise InputError(f"{path}: its checksum is wrong; {self._remedy_of(first)}")
+                raise UnreadableError(f"{path}: its checksum is wrong")
             yield first, last, arrays_from(path, data)
             reached = last
         if reached < end:
-            raise InputError(
-                f"{self.run / 'replay'}: the part from {reached} to {end}, which the checkpoint "
-                f"{latest.name} needs, is missing; {self._remedy_of(reached)}"
+            raise UnreadableError(
+                f"{self.run / 'replay'}: the part from {reached} to {end} is missing"
             )
-
-    def _remedy_of(self, row: int) -> str:
-        """Of a segment: the older checkpoint helps if it ends before."""
-        older = self._checkpoints()[:-1]
-        if older and int(older[-1].name) <= row:
-            return f"restore it, or {self._remedy()}"
-        return "restore it, or start a new run"
 
     def _segments(self) -> list[Path]:
         return sorted(self.run.glob("replay/*-*-*.safetensors"))
@@ -208,6 +226,14 @@ class Checkpoints:
 
     def _latest(self) -> Path | None:
         return next(reversed(self._checkpoints()), None)
+
+
+def _verified(file: Path, manifest: Manifest) -> bytes:
+    """The bytes of a file beside a manifest, as they were written."""
+    data = read_bytes(file)
+    if checksum(data) != manifest.files.get(file.name):
+        raise UnreadableError(f"{file}: its checksum is wrong")
+    return data
 
 
 def _span(segment: Path) -> tuple[int, int]:

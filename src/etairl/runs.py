@@ -90,6 +90,7 @@ class RunDirectory:
             )
         remove_parts(self.path)
         remove_parts(self.path / "replay")
+        self.checkpoints.remove_parts()
         if not self.finished:
             write_json(file, wanted)
         if not (self.path / "versions.json").is_file():  # killed before it was written

@@ -118,7 +118,7 @@ def tree_from(path: Path, data: bytes, like: Tree) -> Tree:
     for key, leaf in leaves:
         name = jax.tree_util.keystr(key)
         if name not in arrays or arrays[name].shape != np.shape(leaf):
-            raise UnreadableError(
+            raise InputError(  # the file is whole
                 f"{path}: {name} is missing or has another shape; was it made with other settings?"
             )
         loaded.append(jax.numpy.asarray(arrays[name]))

@@ -22,7 +22,7 @@ from etairl.algorithms.expert import (
     train_expert,
 )
 from etairl.demos import load_demos
-from etairl.solvers.sac import SACConfig
+from etairl.solvers.sac_config import SACConfig
 from etairl.types import InputError
 
 ETAIRL = Path(sys.executable).with_name("etairl")

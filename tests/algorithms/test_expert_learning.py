@@ -16,7 +16,8 @@ from etairl.algorithms.expert import (
     make_solver,
     train_expert,
 )
-from etairl.solvers.sac import SAC, SACConfig
+from etairl.solvers.sac import SAC
+from etairl.solvers.sac_config import SACConfig
 
 
 class Bandit(gymnasium.Env):
@@ -103,9 +104,10 @@ def test_batches_hold_what_the_world_did(monkeypatch, longest):
     seen = []
     updates = SAC.updates
 
-    def spy(self, state, batches, key):
-        seen.append(jax.tree.map(np.asarray, batches))
-        return updates(self, state, batches, key)
+    def spy(self, key, state, drawn):
+        assert not drawn.critics_only
+        seen.append(jax.tree.map(np.asarray, drawn.batches))
+        return updates(self, key, state, drawn)
 
     monkeypatch.setattr(SAC, "updates", spy)
     monkeypatch.setattr(expert, "_LONGEST_SCAN", longest)

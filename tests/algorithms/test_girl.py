@@ -1,29 +1,32 @@
 """The template: one code path for MEGAN and GAIL, and a game with a known answer."""
 
 import hashlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import jax
 import numpy as np
 import pytest
 
-from etairl.algorithms.girl import Expert, Girl, GirlConfig, _draw_own, girl
+from etairl.algorithms.girl import Girl, GirlConfig, _draw_own, girl
 from etairl.buffers import EpisodeBuffer
-from etairl.costs.discriminator import Discriminator, DiscriminatorConfig
-from etairl.costs.shaped import ShapedCost
+from etairl.costs.adversarial import DiscriminatorConfig
+from etairl.costs.discriminator import Discriminator, GanConfig
+from etairl.costs.family import View
+from etairl.costs.shaped import ShapedConfig, ShapedCost
 from etairl.eta import parse_eta
+from etairl.experience import Experience, ExpertBuffer
+from etairl.hyper import traced
 from etairl.measures import FutureSampler
 from etairl.rollouts import UniformPolicy, collect
 from etairl.solvers.policy import ActionScaling
-from etairl.solvers.sac import SAC, SACConfig
+from etairl.solvers.sac import SAC
+from etairl.solvers.sac_config import OffPolicy, SACConfig
 from etairl.tasks import make_task, with_absorbing
 from etairl.types import InputError
 
 SMALL = GirlConfig(
     transitions=600,
     episodes=4,
-    solver_updates=5,
-    solver_batch=16,
     cost_updates=3,
     cost_batch=16,
     capacity=400,
@@ -31,17 +34,26 @@ SMALL = GirlConfig(
 )
 
 
-def play(eta: str, config=SMALL, mode="terminating", seed=0, env="Hopper-v5", **cost):
+PLAY = OffPolicy(solver_updates=5, solver_batch=16)
+
+
+def held(task, demos, with_next=False) -> ExpertBuffer:
+    return ExpertBuffer.of(demos, ActionScaling(task.spec).to_solver(demos.actions), with_next)
+
+
+def play(
+    eta: str, config=SMALL, mode="terminating", seed=0, env="Hopper-v5", inputs="state_action"
+):
     task = make_task(env, config.episodes, horizon=30, mode=mode, seed=seed, threads=1)
     stage = make_task(env, 5, horizon=30, seed=9)
     demos = collect(np.random.default_rng(1), stage, UniformPolicy(stage), 5)
     if mode == "absorbing":
         demos = with_absorbing(demos, 30)
-    solver = SAC(SACConfig(hidden=(16, 16)), task.spec, mode == "absorbing")
-    discriminator = Discriminator(DiscriminatorConfig(**cost), task.spec, mode == "absorbing")
-    game = Girl(config, seed, discriminator, solver, FutureSampler(parse_eta(eta)))
-    with_next = cost.get("inputs") == "state_next_state"
-    expert = Expert.of(demos, ActionScaling(task.spec), with_next)
+    absorbing = mode == "absorbing"
+    solver = SAC(SACConfig(hidden=(16, 16)), task.spec, absorbing, play=PLAY)
+    cost = Discriminator(GanConfig(inputs), View(task.spec, inputs, absorbing))
+    game = Girl(config, seed, cost, solver, FutureSampler(parse_eta(eta)))
+    expert = held(task, demos, cost.needs_next)
     return game, girl(game, task, expert, game.make_buffer(task), game.init(expert))
 
 
@@ -100,7 +112,8 @@ def test_negatives_come_from_the_newest_cycles_and_from_all_of_them():
             final_observations=np.full((4, 11), cycle, played.observations.dtype),
         )
         buffer.extend(marked, ActionScaling(stage.spec).to_solver(played.actions))
-    drawn = np.asarray(_draw_own(game, np.random.default_rng(0), buffer).obs)[..., 0]
+    data = Experience(buffer, buffer.newest(rows=game.config.capacity), None, 5)
+    drawn = np.asarray(_draw_own(game, np.random.default_rng(0), data).obs)[..., 0]
     assert set(np.unique(drawn[:, :10])) == {3.0, 4.0}
     shares = np.bincount(drawn[:, 10:].astype(int).ravel(), minlength=5) / drawn[:, 10:].size
     np.testing.assert_allclose(shares, 0.2, atol=0.05)
@@ -110,9 +123,9 @@ def test_the_policy_learns_on_the_cost_of_its_own_cycle(monkeypatch):
     """Line 7 uses the weights that line 6 has just found."""
     given, original = [], SAC.updates
 
-    def spied(self, state, batches, key, cost, cost_state, protect):
+    def spied(self, key, state, drawn, cost, cost_state):
         given.append(np.asarray(cost_state.network.weights[0]))
-        return original(self, state, batches, key, cost, cost_state, protect)
+        return original(self, key, state, drawn, cost, cost_state)
 
     monkeypatch.setattr(SAC, "updates", spied)
     for cycle in play("dirac:0")[1]:
@@ -124,16 +137,18 @@ def test_airl_is_told_log_pi_of_the_policy_that_acted():
     """Also where observations are normalised: with the statistics from before its episodes."""
     task = make_task("Pendulum-v1", 4, horizon=30, seed=0, threads=1)
     demos = collect(np.random.default_rng(1), task, UniformPolicy(task), 4)
-    expert = Expert.of(demos, ActionScaling(task.spec), with_next=True)
-    solver = SAC(SACConfig(hidden=(4,), normalise=True), task.spec)
+    expert = held(task, demos, with_next=True)
+    solver = SAC(SACConfig(hidden=(4,), normalise=True), task.spec, play=PLAY)
     told = []
 
+    @traced
+    @dataclass(frozen=True)
     class Listening(ShapedCost):
-        def updates(self, key, state, own, expert, log_probs=None):
-            told.append((own, log_probs.own))
+        def updates(self, key, state, own, expert, log_prob):
+            told.append((own, log_prob(own.obs, own.act)))
             return state, None
 
-    cost = Listening(DiscriminatorConfig(hidden_d=(4,)), 0.9)
+    cost = Listening(ShapedConfig(DiscriminatorConfig(hidden_d=(4,))), 0.9)
     game = Girl(replace(SMALL, transitions=240), 0, cost, solver, FutureSampler())
     before = game.init(expert)
     for cycle in girl(game, task, expert, game.make_buffer(task), game.init(expert)):
@@ -171,7 +186,7 @@ def test_two_scans_are_compiled_once(monkeypatch):
 def test_the_expert_replay_repeats_demonstrations_and_forgets(rng):
     task = make_task("Pendulum-v1", 3, horizon=10, seed=0)
     demos = collect(rng, task, UniformPolicy(task), 3)
-    expert = Expert.of(demos, ActionScaling(task.spec))
+    expert = held(task, demos)
     short = expert.replay(seed=0, cycle=1, each=4, capacity=1_000_000)
     assert short.steps == 2 * 4 * 10
     long = expert.replay(seed=0, cycle=50, each=4, capacity=100)
@@ -192,3 +207,19 @@ def test_the_expert_replay_repeats_demonstrations_and_forgets(rng):
 def test_bad_settings(change, message):
     with pytest.raises(InputError, match=message):
         GirlConfig(**change)
+
+
+def test_players_that_cannot_be_compiled_are_refused():
+    """Settings that are no PyTree would be an error in the middle of the first cycle."""
+    game, _ = play("dirac:0")
+
+    class Cost(Discriminator):
+        pass
+
+    class Solver(SAC):
+        pass
+
+    with pytest.raises(InputError, match="Cost takes part in compiled programs: put @traced"):
+        replace(game, cost=Cost(game.cost.config, game.cost.view))
+    with pytest.raises(InputError, match="Solver takes part in compiled programs: put @traced"):
+        replace(game, solver=Solver(game.solver.config, game.solver.spec))

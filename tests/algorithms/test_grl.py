@@ -3,7 +3,8 @@ import pytest
 
 from etairl.algorithms.grl import GrlConfig, grl, weighted_cost
 from etairl.eta import parse_eta
-from etairl.solvers.sac import SAC, SACConfig
+from etairl.solvers.sac import SAC
+from etairl.solvers.sac_config import OffPolicy, SACConfig
 from etairl.tasks import make_task
 from etairl.types import InputError, Trajectories
 
@@ -25,14 +26,14 @@ def test_the_weighted_cost_of_episodes_by_hand():
 def test_a_solver_that_asks_for_no_time_gets_none(monkeypatch):
     seen, original = [], SAC.updates
 
-    def spied(self, state, batches, key):
-        seen.append(batches)
-        return original(self, state, batches, key)
+    def spied(self, key, state, drawn):
+        seen.append(drawn.batches)
+        return original(self, key, state, drawn)
 
     monkeypatch.setattr(SAC, "updates", spied)
     task = make_task("etairl.tasks.pay_early:GoStay-v0", 2, horizon=4, seed=0)
-    solver = SAC(SACConfig(hidden=(4,)), task.spec)
-    rounds = list(grl(GrlConfig(cycles=2, episodes=2, updates=3, batch=8), task, solver))
+    solver = SAC(SACConfig(hidden=(4,)), task.spec, play=OffPolicy(3, 8))
+    rounds = list(grl(GrlConfig(cycles=2, episodes=2), task, solver))
     assert [batches.time for batches in seen] == [None, None]
     assert [r.rolled_out.steps for r in rounds] == [8, 8]
     assert set(np.unique(seen[0].cost)) <= {np.float32(0.4), np.float32(1.0), np.float32(0.0)}

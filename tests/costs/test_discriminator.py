@@ -3,15 +3,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from etairl.costs.discriminator import (
-    Discriminator,
-    DiscriminatorConfig,
-    Points,
-    cost_of_logits,
-)
+from etairl.costs.adversarial import DiscriminatorConfig
+from etairl.costs.discriminator import Discriminator, GanConfig, cost_of_logits
+from etairl.costs.family import Points, View
 from etairl.types import InputError, Spec
 
 SPEC = Spec(3, 2, (-1.0, -1.0), (1.0, 1.0))
+
+
+def make(spec=SPEC, absorbing=False, inputs="state_action", **network) -> Discriminator:
+    config = GanConfig(inputs, network=DiscriminatorConfig(**network))
+    return Discriminator(config, View(spec, inputs, absorbing))
 
 
 def points(rng, n=64, shift=0.0, obs_dim=3, act_dim=2) -> Points:
@@ -41,7 +43,7 @@ def test_costs_stay_finite_where_d_is_certain():
     ("inputs", "columns"), [("state_action", 5), ("state", 3), ("state_next_state", 6)]
 )
 def test_inputs(inputs, columns, rng):
-    cost = Discriminator(DiscriminatorConfig(inputs=inputs), SPEC)
+    cost = make(inputs=inputs)
     seen = points(rng)
     state = cost.init(jax.random.key(0), seen)
     assert state.network.weights[0].shape[0] == columns
@@ -56,7 +58,7 @@ def test_inputs(inputs, columns, rng):
 def test_inputs_are_standardised_with_the_demonstrations(rng):
     seen = points(rng)
     shifted = Points(seen.obs * 100.0 + 7.0, seen.act, seen.next_obs * 100.0 + 7.0)
-    cost = Discriminator(DiscriminatorConfig(), SPEC)
+    cost = make()
     one, two = (cost(cost.init(jax.random.key(0), p), *p) for p in (seen, shifted))
     assert np.asarray(one) == pytest.approx(np.asarray(two), abs=1e-4)
 
@@ -64,14 +66,14 @@ def test_inputs_are_standardised_with_the_demonstrations(rng):
 def test_a_constant_column_keeps_its_unit(rng):
     seen = points(rng)
     flat = seen._replace(obs=seen.obs.at[:, 1].set(4.0))
-    state = Discriminator(DiscriminatorConfig(), SPEC).init(jax.random.key(0), flat)
+    state = make().init(jax.random.key(0), flat)
     assert float(state.scale[1]) == 1.0
     assert float(state.mean[1]) == pytest.approx(4.0)
 
 
 def test_discrete_actions_are_one_column_each(rng):
     spec = Spec(3, 1, discrete_actions=4)
-    cost = Discriminator(DiscriminatorConfig(), spec)
+    cost = make(spec)
     seen = points(rng, act_dim=1)._replace(
         act=jnp.asarray(rng.integers(4, size=(64, 1)), jnp.float32)
     )
@@ -79,7 +81,7 @@ def test_discrete_actions_are_one_column_each(rng):
 
 
 def test_actions_mean_nothing_in_the_absorbing_state(rng):
-    cost = Discriminator(DiscriminatorConfig(), SPEC, absorbing=True)
+    cost = make(absorbing=True)
     seen = points(rng)
     absorbed = seen._replace(obs=seen.obs.at[:, -1].set(1.0))
     state = cost.init(jax.random.key(0), absorbed)
@@ -98,7 +100,7 @@ def test_actions_mean_nothing_in_the_absorbing_state(rng):
 )
 def test_it_learns_to_tell_two_sides_apart(change, rng):
     """Two unit Gaussians 2 apart in three directions: the best possible accuracy is 0.958."""
-    cost = Discriminator(DiscriminatorConfig(lr_d=3e-3, **change), SPEC)
+    cost = make(lr_d=3e-3, **change)
     own, expert = points(rng, 256 * 200, 1.0), points(rng, 256 * 200, -1.0)
     state = cost.init(jax.random.key(0), expert)
     many = [jax.tree.map(lambda x: x.reshape(200, 256, -1), side) for side in (own, expert)]
@@ -120,8 +122,6 @@ def test_it_learns_to_tell_two_sides_apart(change, rng):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"form": "sum"}, "form must be one of log_d, logit, log_not_d"),
-        ({"inputs": "pixels"}, "inputs must be one of"),
         ({"gradient_penalty": -1.0}, "gradient_penalty must be >= 0"),
         ({"label_smoothing": 0.5}, "label_smoothing must lie in"),
         ({"lr_d": 0.0}, "lr_d must be > 0"),
@@ -134,3 +134,53 @@ def test_it_learns_to_tell_two_sides_apart(change, rng):
 def test_bad_settings(change, message, unchecked):
     with pytest.raises(InputError, match=message):
         DiscriminatorConfig(**change)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"form": "sum"}, "form must be one of log_d, logit, log_not_d"),
+        ({"inputs": "pixels"}, "inputs must be one of"),
+    ],
+)
+def test_bad_choices(change, message, unchecked):
+    with pytest.raises(InputError, match=message):
+        GanConfig(**change)
+
+
+NUMBERS = {
+    "lr_d": 1e-2,
+    "gradient_penalty": 7.0,
+    "gradient_target": 0.3,
+    "entropy_bonus": 0.5,
+    "label_smoothing": 0.2,
+    "weight_decay": 0.3,
+    "input_noise": 0.9,
+}
+
+
+def test_one_compilation_for_all_numbers(rng):
+    """Whether a term of the loss is there is compiled, how much it weighs is not; each counts."""
+    own, expert = (
+        jax.tree.map(lambda x: x.reshape(2, 32, -1), points(rng, shift=s)) for s in (0.5, -0.5)
+    )
+    start = {name: 0.1 for name in NUMBERS}
+    before, ends = Discriminator._scan._cache_size(), []
+    for change in ({}, *({name: value} for name, value in NUMBERS.items())):
+        cost = make(hidden_d=(8,), **start | change)
+        state = cost.init(jax.random.key(0), points(np.random.default_rng(5)))
+        state, _ = cost.updates(jax.random.key(1), state, own, expert)
+        ends.append(b"".join(np.asarray(x).tobytes() for x in jax.tree.leaves(state)))
+    assert Discriminator._scan._cache_size() == before + 1
+    assert len(set(ends)) == len(ends)
+    cost = make(hidden_d=(8,), **start | {"entropy_bonus": 0.0})
+    cost.updates(jax.random.key(1), cost.init(jax.random.key(0), points(rng)), own, expert)
+    assert Discriminator._scan._cache_size() == before + 2
+
+
+def test_a_network_with_nan_is_refused(rng):
+    cost = make(hidden_d=(4,))
+    state = cost.init(jax.random.key(0), points(rng))
+    cost.check(state)
+    with pytest.raises(InputError, match="not all finite"):
+        cost.check(state._replace(mean=state.mean * jnp.nan))

@@ -172,7 +172,7 @@ def test_too_many_features_for_the_memory_are_refused():
         ("rbf:0", "an empty basis explains nothing"),
         ("nowhere:f", "cannot be found"),
         ("math:nothing", "cannot be found"),
-        ("math:pi", "math:pi is no function"),
+        ("math:pi", "math:pi is not a function"),
         ("rbf:401", r"more centres than there are demonstrated pairs \(400\)"),
     ],
 )
@@ -207,11 +207,11 @@ def test_constant_and_collinear_features_are_named(tmp_path, monkeypatch, rng):
     user_module(tmp_path, monkeypatch, body)
     features, seen = make("mymaps:odd"), points(rng)
     state = features.init(KEY, seen)
-    flat, collinear = features.remarks(state, seen)
+    flat, collinear = features.warnings(state, seen)
     assert flat.startswith("feature four is the same in all demonstrations")
     assert collinear.startswith("feature ")
     assert "is collinear with the others" in collinear
     assert np.isfinite(np.asarray(features(state, *seen))).all()
     assert float(state.scale[3]) == 1.0
     sound = make("quadratic")
-    assert sound.remarks(sound.init(KEY, seen), seen) == []
+    assert sound.warnings(sound.init(KEY, seen), seen) == []

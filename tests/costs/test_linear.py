@@ -25,7 +25,9 @@ def flat(points: Points) -> Points:
 
 
 def make(allowed, **change) -> LinearCost:
-    return LinearCost(LinearConfig(features="identity", **change), View(SPEC), allowed)
+    weights = "ball" if isinstance(allowed, Ball) else "simplex"
+    config = LinearConfig(weights, features="identity", **change)
+    return LinearCost(config, View(SPEC), allowed)
 
 
 def difference(cost, state, own, expert) -> np.ndarray:

@@ -5,10 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from etairl.costs.discriminator import DiscriminatorConfig, start_optimiser
-from etairl.costs.family import LogProbs, Points
+from etairl.costs.adversarial import DiscriminatorConfig, discriminator_optimiser
+from etairl.costs.family import Players, Points
 from etairl.costs.losses import gan_loss, gradient_penalty
-from etairl.costs.shaped import ShapedCost, ShapedLogit
+from etairl.costs.shaped import ShapedConfig, ShapedCost, ShapedLogit
+from etairl.networks import MLP, start_optimiser
 from etairl.regularisers import Entropy
 from etairl.tabular import MDP, policy_iteration
 from etairl.types import InputError
@@ -16,6 +17,10 @@ from etairl.types import InputError
 KEY = jax.random.key(0)
 COST = np.array([0.0, 1.0, -0.5, 0.3])
 GAMMA = 0.7
+
+
+def make(gamma: float = 0.9, **network) -> ShapedCost:
+    return ShapedCost(ShapedConfig(DiscriminatorConfig(**network)), gamma)
 
 
 def chain() -> MDP:
@@ -37,7 +42,7 @@ def expert_pairs() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def test_the_logit_by_hand():
-    cost = ShapedCost(DiscriminatorConfig(hidden_d=(8,)), 0.9)
+    cost = make(hidden_d=(8,))
     rng = np.random.default_rng(0)
     obs, following = (jnp.asarray(rng.normal(size=(20, 3)), jnp.float32) for _ in range(2))
     seen = Points(obs, jnp.zeros((20, 1)), following)
@@ -64,29 +69,35 @@ def test_the_gradient_penalty_does_not_see_the_slope_in_log_pi():
 
 
 def test_noise_is_on_states_and_not_on_log_pi():
-    cost = ShapedCost(DiscriminatorConfig(input_noise=5.0, gradient_penalty=0.0), 0.9)
+    cost = make(input_noise=5.0, gradient_penalty=0.0)
     network = jax.tree.map(jnp.zeros_like, ShapedLogit(*flat_networks(), 0.9))
-    seen = Points(jnp.zeros((1, 8, 3)), jnp.zeros((1, 8, 1)), jnp.zeros((1, 8, 3)))
-    state = cost.init(KEY, Points(*(x[0] for x in seen)))._replace(network=network)
-    state = state._replace(optimiser=start_optimiser(cost.config, network))
-    _, info = cost.updates(KEY, state, seen, seen, LogProbs(jnp.ones((1, 8)), -jnp.ones((1, 8))))
+    # The sides differ in their actions alone: what the policy says of these is 1 and -1.
+    own = Points(jnp.zeros((1, 8, 3)), jnp.ones((1, 8, 1)), jnp.zeros((1, 8, 3)))
+    expert = own._replace(act=-own.act)
+    state = cost.init(KEY, Points(*(x[0] for x in own)))._replace(network=network)
+    optimiser = start_optimiser(discriminator_optimiser(cost.config.network), network)
+    state = state._replace(optimiser=optimiser)
+    _, info = cost.updates(KEY, state, own, expert, lambda obs, act: act[..., 0])
     # Networks of zeros: the logit is log pi, 1 and -1, to the last digit.
     assert float(info.gan_loss) == pytest.approx(2 * np.log1p(np.exp(-1.0)), abs=1e-6)
 
 
 def flat_networks():
-    from etairl.networks import MLP
-
     return (MLP.init(KEY, (3, 4, 1), "tanh"), MLP.init(KEY, (3, 4, 1), "tanh"))
 
 
-def test_it_asks_for_the_policy():
-    cost = ShapedCost(DiscriminatorConfig(), 0.9)
-    seen = Points(jnp.zeros((4, 3)), jnp.zeros((4, 1)), jnp.zeros((4, 3)))
-    state = cost.init(KEY, seen)
-    batch = Points(*(x[None] for x in seen))
-    with pytest.raises(InputError, match="log-probabilities of the policy"):
-        cost.updates(KEY, state, batch, batch)
+@pytest.mark.parametrize(
+    ("players", "message"),
+    [
+        (Players("dirac:0", "entropy", 1.0, True), "airl goes with --solver sac"),
+        (Players("dirac:0", "kl", 1.0, False), "airl needs the regulariser entropy, got kl"),
+        (Players("dirac:0", "entropy", None, False), "its temperature is 1, got None"),
+    ],
+)
+def test_it_is_read_against_the_policy(players, message):
+    with pytest.raises(InputError, match=message):
+        ShapedConfig().check(players)
+    ShapedConfig().check(Players("dirac:0", "entropy", 1.0, False))
 
 
 def test_the_state_cost_of_a_chain_is_recovered_up_to_a_constant():
@@ -96,13 +107,13 @@ def test_the_state_cost_of_a_chain_is_recovered_up_to_a_constant():
     constant (Fu, Luo and Levine 2018, theorem 5.1). No sampling noise: every pair, both sides.
     """
     states, following, log_pi = expert_pairs()
-    cost = ShapedCost(DiscriminatorConfig(hidden_d=(), gradient_penalty=0.0, lr_d=0.03), GAMMA)
+    cost = make(GAMMA, hidden_d=(), gradient_penalty=0.0, lr_d=0.03)
     eye = np.eye(4, dtype=np.float32)
     seen = Points(jnp.asarray(eye[states]), jnp.zeros((12, 1)), jnp.asarray(eye[following]))
     state = cost.init(KEY, seen)
     many = Points(*(jnp.broadcast_to(x, (4000, *x.shape)) for x in seen))
     logs = jnp.broadcast_to(jnp.asarray(log_pi, jnp.float32), (4000, 12))
-    state, info = cost.updates(KEY, state, many, many, LogProbs(logs, logs))
+    state, info = cost.updates(KEY, state, many, many, lambda obs, act: logs)
     found = np.asarray(cost(state, *seen), np.float64)
     assert found == pytest.approx(-log_pi, abs=2e-3)
     assert float(info.gan_loss) >= 2 * np.log(2) - 1e-6

@@ -10,7 +10,8 @@ from worlds import chances
 
 from etairl.algorithms.grl import GrlConfig, grl, weighted_cost
 from etairl.eta import Geometric, parse_eta
-from etairl.solvers.sac import SAC, SACConfig
+from etairl.solvers.sac import SAC
+from etairl.solvers.sac_config import OffPolicy, SACConfig
 from etairl.solvers.sac_eta import sac_eta
 from etairl.tabular import best_stationary, criterion, go_stay, policy_iteration
 from etairl.tasks import make_task
@@ -30,7 +31,7 @@ def play(world: str, eta: str | None, temperature: float, cycles: int = 40, **op
         critic_lr=1e-2,
         polyak=0.05,
     )
-    solver = SAC(config, task.spec)
+    solver = SAC(config, task.spec, play=OffPolicy(solver_updates=30, solver_batch=256))
     if eta is not None:
         solver = sac_eta(solver, parse_eta(eta), HORIZON)
     return solver, grl(GrlConfig(cycles=cycles), task, solver)

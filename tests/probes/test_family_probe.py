@@ -7,18 +7,20 @@ import numpy as np
 import pytest
 from worlds import TablePolicy, chances, registered
 
-from etairl.algorithms.girl import Expert, Girl, GirlConfig, girl
-from etairl.costs.discriminator import DiscriminatorConfig
+from etairl.algorithms.girl import Girl, GirlConfig, girl
+from etairl.costs.adversarial import DiscriminatorConfig
 from etairl.costs.family import View
 from etairl.costs.linear import LinearConfig, LinearCost
-from etairl.costs.shaped import ShapedCost
+from etairl.costs.shaped import ShapedConfig, ShapedCost
 from etairl.eta import parse_eta
+from etairl.experience import ExpertBuffer
 from etairl.measures import FutureSampler
 from etairl.penalties import Ball, Simplex
 from etairl.regularisers import Entropy
 from etairl.rollouts import collect
 from etairl.solvers.policy import ActionScaling
-from etairl.solvers.sac import SAC, SACConfig
+from etairl.solvers.sac import SAC
+from etairl.solvers.sac_config import OffPolicy, SACConfig
 from etairl.tabular import MDP, go_stay, go_stay_policy, policy_iteration
 from etairl.tasks import make_task
 
@@ -43,16 +45,21 @@ def learn(task, demos, cost, sac: SACConfig, sampler: FutureSampler, cycles: int
     config = GirlConfig(
         transitions=cycles * 60 * horizon,
         episodes=60,
-        solver_updates=30,
-        solver_batch=256,
         cost_updates=30,
         cost_batch=512,
         fresh_share=1.0,
         capacity=4 * 60 * (horizon + 1),
         remaining_cycles=1,
     )
-    game = Girl(config, 0, cost, SAC(sac, task.spec), sampler)
-    expert = Expert.of(demos, ActionScaling(task.spec), cost.needs_next)
+    game = Girl(
+        config,
+        0,
+        cost,
+        SAC(sac, task.spec, play=OffPolicy(solver_updates=30, solver_batch=256)),
+        sampler,
+    )
+    actions = ActionScaling(task.spec).to_solver(demos.actions)
+    expert = ExpertBuffer.of(demos, actions, cost.needs_next)
     return game, girl(game, task, expert, game.make_buffer(task), game.init(expert))
 
 
@@ -67,7 +74,8 @@ def test_the_expert_who_stays_with_probability_0_8_is_recovered(allowed, stage):
     """
     mdp = go_stay(0.0, 0.0, 0.0, gamma=0.5)
     task, demos = stage(mdp, go_stay_policy(0.8), 12, 600)
-    cost = LinearCost(LinearConfig("quadratic", cost_rate=0.05), View(task.spec), allowed)
+    weights = "ball" if isinstance(allowed, Ball) else "simplex"
+    cost = LinearCost(LinearConfig(weights, cost_rate=0.05), View(task.spec), allowed)
     sac = SACConfig(hidden=(32,), gamma_rl=0.5, temperature=0.3, actor_lr=3e-3, critic_lr=1e-2)
     sampler = FutureSampler(parse_eta("geometric:0.5"), 0.5, "exact")
     game, cycles = learn(task, demos, cost, sac, sampler, 100, 12)
@@ -93,7 +101,8 @@ def test_airl_recovers_the_state_cost_of_a_chain(eta, stage):
     mdp = MDP(kernel, np.repeat(ROW_COST[:, None], 3, axis=1), np.full(4, 0.25), gamma)
     expert = policy_iteration(mdp, Entropy(1.0)).policy
     task, demos = stage(mdp, expert, 12, 1200)
-    cost = ShapedCost(DiscriminatorConfig(hidden_d=(), lr_d=1e-2, gradient_penalty=0.0), gamma)
+    network = DiscriminatorConfig(hidden_d=(), lr_d=1e-2, gradient_penalty=0.0)
+    cost = ShapedCost(ShapedConfig(network), gamma)
     sac = SACConfig(hidden=(32,), gamma_rl=gamma, temperature=1.0, actor_lr=3e-3, critic_lr=1e-2)
     sampler = FutureSampler(parse_eta(eta), method="exact")
     game, cycles = learn(task, demos, cost, sac, sampler, 150, 12)

@@ -4,13 +4,17 @@ import numpy as np
 import pytest
 from worlds import TablePolicy, chances
 
-from etairl.algorithms.girl import Expert, Girl, GirlConfig, girl
-from etairl.costs.discriminator import Discriminator, DiscriminatorConfig
+from etairl.algorithms.girl import Girl, GirlConfig, girl
+from etairl.costs.adversarial import DiscriminatorConfig
+from etairl.costs.discriminator import Discriminator, GanConfig
+from etairl.costs.family import View
 from etairl.eta import parse_eta
+from etairl.experience import ExpertBuffer
 from etairl.measures import FutureSampler
 from etairl.rollouts import collect
 from etairl.solvers.policy import ActionScaling
-from etairl.solvers.sac import SAC, SACConfig
+from etairl.solvers.sac import SAC
+from etairl.solvers.sac_config import OffPolicy, SACConfig
 from etairl.tabular import go_stay_policy
 from etairl.tasks import make_task
 
@@ -31,8 +35,6 @@ def test_the_expert_is_recovered(eta):
     config = GirlConfig(
         transitions=100 * copies * horizon,
         episodes=copies,
-        solver_updates=30,
-        solver_batch=256,
         cost_updates=30,
         cost_batch=512,
         fresh_share=1.0,
@@ -40,15 +42,15 @@ def test_the_expert_is_recovered(eta):
         remaining_cycles=1,
     )
     sac = SACConfig(hidden=(32,), gamma_rl=0.5, temperature=0.02, actor_lr=3e-3, critic_lr=1e-2)
-    cost = DiscriminatorConfig(hidden_d=(32,), lr_d=1e-2, gradient_penalty=0.0)
+    network = DiscriminatorConfig(hidden_d=(32,), lr_d=1e-2, gradient_penalty=0.0)
     game = Girl(
         config,
         0,
-        Discriminator(cost, task.spec),
-        SAC(sac, task.spec),
+        Discriminator(GanConfig(network=network), View(task.spec)),
+        SAC(sac, task.spec, play=OffPolicy(solver_updates=30, solver_batch=256)),
         FutureSampler(parse_eta(eta), 0.5, "exact"),
     )
-    expert = Expert.of(demos, ActionScaling(task.spec))
+    expert = ExpertBuffer.of(demos, ActionScaling(task.spec).to_solver(demos.actions))
     found = [
         chances(game.solver, cycle.state.solver, 2, 2)[0, 0]
         for cycle in girl(game, task, expert, game.make_buffer(task), game.init(expert))

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -5,7 +7,9 @@ import pytest
 from jax.test_util import check_grads
 from scipy import stats
 
-from etairl.networks import MLP, HostMLP, Normaliser, both, twins
+from etairl.buffers import EpisodeBuffer
+from etairl.experience import Experience, ExpertBuffer
+from etairl.networks import MLP, HostMLP, Normaliser, apply_pair, init_pair
 from etairl.regularisers import (
     Entropy,
     KullbackLeibler,
@@ -16,8 +20,10 @@ from etairl.regularisers import (
 from etairl.solvers.heads import REFERENCE_STD, CategoricalHead, GaussianHead, make_head
 from etairl.solvers.losses import actor_loss, critic_loss, soft_target, temperature_loss
 from etairl.solvers.policy import ActionScaling
-from etairl.solvers.sac import SAC, Batch, SACConfig
-from etairl.types import InputError, Spec
+from etairl.solvers.sac import SAC, SACDraw
+from etairl.solvers.sac_config import OffPolicy, SACConfig
+from etairl.solvers.solver import Batch
+from etairl.types import InputError, Spec, Trajectories
 
 SPEC = Spec(3, 2, (-1.0, -2.0), (1.0, 4.0))
 HEADS = {"continuous": GaussianHead(3, 2), "discrete": CategoricalHead(3, 4)}
@@ -33,27 +39,32 @@ def batch_of(rng, updates, n=32, spec=SPEC):
     )
 
 
+def doubled(network: MLP) -> MLP:
+    """In double precision."""
+    return jax.tree.map(lambda x: x.astype(float), network)
+
+
 @pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
 def test_gradients_agree_with_finite_differences(head, rng):
     """Smooth activations, double precision: central differences are good to 1e-6."""
     with jax.enable_x64(True):
         key = jax.random.key(0)
-        actor = MLP.init(key, (3, 8, head.actor_outputs), "tanh")
-        critics = twins(key, (head.critic_inputs, 8, head.critic_outputs), "tanh")
+        actor = doubled(MLP.init(key, (3, 8, head.actor_outputs), "tanh"))
+        critics = doubled(init_pair(key, (head.critic_inputs, 8, head.critic_outputs), "tanh"))
         obs = jnp.asarray(rng.normal(size=(5, 3)))
         discrete = isinstance(head, CategoricalHead)
         act = rng.integers(0, 4, (5, 1)) if discrete else rng.uniform(-1, 1, (5, 2))
         act = jnp.asarray(act, float)
         target = jnp.asarray(rng.normal(size=5))
-        here = jnp.asarray([1.0, 0.0, 1.0, 1.0, 0.0])
+        mask = jnp.asarray([1.0, 0.0, 1.0, 1.0, 0.0])
         temperature = jnp.asarray(0.3)
         options = {"order": 1, "modes": ("rev",), "atol": 1e-5, "rtol": 1e-5}
         mistake = jax.jit(lambda c: critic_loss(c, head, obs, act, target)[0])
         check_grads(mistake, (critics,), **options)
-        other = MLP.init(jax.random.key(9), (3, 8, head.actor_outputs), "tanh")
+        other = doubled(MLP.init(jax.random.key(9), (3, 8, head.actor_outputs), "tanh"))
         # The reference is narrow, so the loss bends: differences err by its third derivative.
         for reference, accuracy in ((None, 1e-5), (other, 1e-3)):
-            against = (reference, temperature, obs, here, key)
+            against = (reference, temperature, obs, mask, key)
             loss = jax.jit(lambda a, x=against: actor_loss(a, head, critics, *x)[0])
             check_grads(loss, (actor,), **options | {"rtol": accuracy})
         cloning = jax.jit(lambda a: head.cloning_loss(a, obs, act))
@@ -98,7 +109,7 @@ def test_a_scan_is_the_same_as_one_update_after_another(rng):
     solver = SAC(SACConfig(hidden=(16, 16)), SPEC)
     batches = jax.tree.map(jnp.asarray, batch_of(rng, 4))
     key = jax.random.key(3)
-    together, _ = solver.updates(solver.init(jax.random.key(0)), batches, key)
+    together, _ = solver.updates(key, solver.init(jax.random.key(0)), SACDraw(batches))
     one_by_one, update = solver.init(jax.random.key(0)), jax.jit(solver.update)
     for i, k in enumerate(jax.random.split(key, 4)):
         one_by_one, _ = update(one_by_one, jax.tree.map(lambda x, i=i: x[i], batches), k)
@@ -109,10 +120,102 @@ def test_a_scan_is_the_same_as_one_update_after_another(rng):
 def test_one_compilation_for_all_cycles(rng):
     solver = SAC(SACConfig(hidden=(16,)), SPEC)
     state = solver.init(jax.random.key(0))
-    before = SAC.updates._cache_size()
+    before = SAC._scan._cache_size()
     for cycle in range(3):
-        state, _ = solver.updates(state, batch_of(rng, 3), jax.random.key(cycle))
-    assert SAC.updates._cache_size() == before + 1
+        state, _ = solver.updates(jax.random.key(cycle), state, SACDraw(batch_of(rng, 3)))
+    assert SAC._scan._cache_size() == before + 1
+
+
+NUMBERS = {
+    "gamma_rl": 0.5,
+    "actor_lr": 1e-2,
+    "critic_lr": 1e-4,
+    "temperature_lr": 1e-3,
+    "polyak": 0.5,
+    "temperature": 0.7,
+    "first_temperature": 0.2,
+    "max_gradient_norm": 3.0,
+}
+
+
+def test_one_compilation_for_all_numbers(rng):
+    """Whether a number is there is compiled, how large it is is not; and each of them counts."""
+    drawn = SACDraw(batch_of(rng, 2))
+    start = SACConfig(hidden=(12,), temperature=0.1, max_gradient_norm=1.0)
+    configs = [start, *(replace(start, **{name: value}) for name, value in NUMBERS.items())]
+    plays = [OffPolicy(), OffPolicy(solver_updates=7, critic_cycles=3)]
+    before, ends = SAC._scan._cache_size(), []
+    for config in configs:
+        solver = SAC(config, SPEC)
+        state, _ = solver.updates(jax.random.key(1), solver.init(jax.random.key(0)), drawn)
+        ends.append(b"".join(np.asarray(x).tobytes() for x in jax.tree.leaves(state)))
+    assert SAC._scan._cache_size() == before + 1
+    # A fixed temperature has no rate and no start; everything else makes another end.
+    assert len(set(ends)) == len(configs) - 2
+    for play in plays:  # its sizes are those of a draw, not of the solver
+        solver = SAC(start, SPEC, play=play)
+        solver.updates(jax.random.key(1), solver.init(jax.random.key(0)), drawn)
+    adaptive = SAC(replace(start, temperature=None), SPEC)
+    adaptive.updates(jax.random.key(1), adaptive.init(jax.random.key(0)), drawn)
+    assert SAC._scan._cache_size() == before + 3
+
+
+def experience(rng, expert: bool = True, cycle: int = 0) -> Experience:
+    """Two cycles of two episodes; every row says where it is, the expert's are negative."""
+    buffer, sides = EpisodeBuffer(100, 3, 2), []
+    for sign in (1.0, 1.0, -1.0):
+        number = sign * (1.0 + 100.0 * len(buffer) + np.arange(20.0))
+        last = np.arange(20) % 10 == 9
+        sides.append(
+            Trajectories(
+                observations=np.repeat(number[:, None], 3, axis=1).astype(np.float32),
+                actions=rng.uniform(-1, 1, (20, 2)).astype(np.float32),
+                terminated=np.zeros(20, bool),
+                truncated=last,
+                offsets=np.array([0, 10, 20]),
+                rewards=number.astype(np.float32),
+            )
+        )
+        if sign > 0:
+            buffer.extend(sides[-1], sides[-1].actions)
+    theirs = ExpertBuffer.of(sides[-1], sides[-1].actions) if expert else None
+    return Experience(buffer, buffer.newest(cycles=1), theirs, cycle)
+
+
+def test_a_draw_is_of_the_replay_and_of_the_expert_where_it_is_cloned(rng):
+    """The replay is what the game says, here the newer cycle; costs are minus the rewards."""
+    play = OffPolicy(solver_updates=5, solver_batch=64, critic_cycles=2)
+    for cloning in (0.0, 0.5):
+        solver = SAC(SACConfig(hidden=(4,)), SPEC, play=replace(play, cloning=cloning))
+        batches, critics_only = solver.draw(rng, experience(rng, expert=cloning > 0.0))
+        assert critics_only
+        assert batches.obs.shape == (5, 64, 3)
+        assert set(np.unique(batches.obs)) == set(range(101, 121))
+        assert np.array_equal(batches.cost, -batches.obs[..., 0])
+        assert batches.time is None
+        assert (batches.expert is None) == (cloning == 0.0)
+        if batches.expert is not None:
+            assert batches.expert.act.shape == (5, 64, 2)
+            assert (np.asarray(batches.expert.obs) < 0.0).all()
+    timed = solver.draw(rng, experience(rng), timed=True).batches
+    assert np.array_equal(timed.time, (np.asarray(timed.obs[..., 0]) - 1) % 10)
+    for cycle, alone in ((1, True), (2, False), (9, False)):
+        assert solver.draw(rng, experience(rng, cycle=cycle)).critics_only is alone
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"solver_updates": 0}, "solver_updates must be at least 1"),
+        ({"solver_batch": 0}, "solver_batch must be at least 1"),
+        ({"critic_cycles": -1}, "critic_cycles must be >= 0"),
+        ({"cloning": -0.5}, "cloning must be >= 0 and finite"),
+        ({"cloning": float("nan")}, "cloning must be >= 0 and finite"),
+    ],
+)
+def test_bad_ways_to_play_are_refused(change, message):
+    with pytest.raises(InputError, match=message):
+        OffPolicy(**change)
 
 
 def test_in_the_absorbing_state_there_is_no_policy_to_learn(rng):
@@ -125,7 +228,7 @@ def test_in_the_absorbing_state_there_is_no_policy_to_learn(rng):
     batches = batches._replace(obs=absorbing, next_obs=absorbing)
     start = solver.init(jax.random.key(0))
     kept = jax.tree.map(np.array, (start.actor, start.critics, start.log_temperature))
-    state, info = solver.updates(start, batches, jax.random.key(1))
+    state, info = solver.updates(jax.random.key(1), start, SACDraw(batches))
     for a, b in zip(jax.tree.leaves(state.actor), jax.tree.leaves(kept[0]), strict=True):
         assert np.array_equal(a, b)
     assert float(state.log_temperature) == float(kept[2])
@@ -138,7 +241,7 @@ def test_gradient_clipping_bounds_the_step(rng):
     huge = batch_of(rng, 1)._replace(cost=np.full((1, 32), 1e6, np.float32))
     for norm in (None, 1e-3):
         solver = SAC(SACConfig(hidden=(8,), max_gradient_norm=norm), SPEC)
-        state, _ = solver.updates(solver.init(jax.random.key(0)), huge, jax.random.key(1))
+        state, _ = solver.updates(jax.random.key(1), solver.init(jax.random.key(0)), SACDraw(huge))
         first_moment = jax.tree.leaves(state.critic_optimiser)
         size = np.sqrt(sum(float((np.asarray(x) ** 2).sum()) for x in first_moment if x.ndim > 1))
         assert (size < 1e-2) == (norm is not None)
@@ -151,10 +254,10 @@ def test_the_host_actor_is_the_device_actor(rng):
         assert HostMLP(mlp)(x) == pytest.approx(np.asarray(mlp(jnp.asarray(x))), abs=1e-5)
 
 
-def test_twins_are_two_networks(rng):
-    pair = twins(jax.random.key(0), (3, 8, 1), "relu")
+def test_a_pair_is_two_networks(rng):
+    pair = init_pair(jax.random.key(0), (3, 8, 1), "relu")
     x = jnp.asarray(rng.normal(size=(5, 3)), jnp.float32)
-    values = both(pair, x)
+    values = apply_pair(pair, x)
     assert values.shape == (2, 5, 1)
     single = jax.tree.map(lambda w: w[1], pair)
     assert np.asarray(values[1]) == pytest.approx(np.asarray(single(x)), abs=1e-6)
@@ -222,7 +325,7 @@ def test_with_a_reference_the_divergence_takes_the_place_of_the_entropy(rng):
 def test_divergence_of_discrete_policies_is_an_exact_sum(rng):
     head = make_head(Spec(3, 1, discrete_actions=4))
     actor, reference = (MLP.init(jax.random.key(k), (3, 16, 4), "tanh") for k in (0, 1))
-    critics = twins(jax.random.key(2), (3, 16, 4), "tanh")
+    critics = init_pair(jax.random.key(2), (3, 16, 4), "tanh")
     obs = jnp.asarray(rng.normal(size=(5, 3)), jnp.float32)
     p, q = (np.asarray(jax.nn.softmax(net(obs)), np.float64) for net in (actor, reference))
     found = head.choose(jax.random.key(0), actor, critics, obs, reference).penalty
@@ -249,7 +352,7 @@ def test_critics_alone_leave_the_actor_and_the_temperature(rng):
     batches = batch_of(rng, 4, spec=spec)
     before = jax.tree.map(np.array, solver.init(jax.random.key(0)))
     state, _ = solver.updates(
-        solver.init(jax.random.key(0)), batches, jax.random.key(1), None, None, True
+        jax.random.key(1), solver.init(jax.random.key(0)), SACDraw(batches, critics_only=True)
     )
     for name in ("actor", "log_temperature", "actor_optimiser"):
         old, new = (jax.tree.leaves(getattr(x, name)) for x in (before, state))
@@ -264,7 +367,7 @@ OMEGAS = [Entropy(), Tsallis(), Tsallis(q=1.5), Unregularised()]
 def test_discrete_penalties_are_the_regularisers_of_the_tabular_code(omega, rng):
     head = make_head(Spec(3, 1, discrete_actions=4))
     actor = MLP.init(jax.random.key(0), (3, 16, 4), "tanh")
-    critics = twins(jax.random.key(2), (3, 16, 4), "tanh")
+    critics = init_pair(jax.random.key(2), (3, 16, 4), "tanh")
     obs = jnp.asarray(rng.normal(size=(5, 3)), jnp.float32)
     probs = np.asarray(jax.nn.softmax(actor(obs)), np.float64)
     found = head.choose(jax.random.key(0), actor, critics, obs, None, omega).penalty
@@ -282,7 +385,7 @@ def test_continuous_penalties_are_unbiased(omega):
     """Of a density on [-1, 1]: the mean of 200,000 draws against an integral, 4.5 errors."""
     head = make_head(Spec(1, 1, (-1.0,), (1.0,)))
     actor = MLP((jnp.zeros((1, 2)),), (jnp.array([0.3, 0.2]),), "tanh")
-    critics = twins(jax.random.key(2), (2, 4, 1), "tanh")
+    critics = init_pair(jax.random.key(2), (2, 4, 1), "tanh")
     obs = jnp.zeros((200_000, 1))
     drawn = head.choose(jax.random.key(0), actor, critics, obs, None, omega).penalty
     drawn = np.asarray(drawn, np.float64)
@@ -328,7 +431,9 @@ def test_without_a_regulariser_the_policy_becomes_greedy(rng):
     for omega in (Entropy(), Tsallis(), Unregularised()):
         config = SACConfig(hidden=(16,), temperature=1.0, actor_lr=1e-2, critic_lr=1e-2)
         solver = SAC(config, spec, False, omega)
-        state, _ = solver.updates(solver.init(jax.random.key(0)), batches, jax.random.key(1))
+        state, _ = solver.updates(
+            jax.random.key(1), solver.init(jax.random.key(0)), SACDraw(batches)
+        )
         logs = np.asarray(solver.head.log_prob(state.actor, jnp.zeros((1, 1)), jnp.zeros((1, 1))))
         chances[type(omega).__name__] = float(np.exp(logs[0]))
     q = np.array([0.0, 1.0])

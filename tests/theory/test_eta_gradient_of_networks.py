@@ -16,8 +16,10 @@ from etairl.rollouts import collect
 from etairl.solvers.clock import make_clock
 from etairl.solvers.heads import Seen
 from etairl.solvers.losses import actor_loss
-from etairl.solvers.sac import SAC, Batch, SACConfig
+from etairl.solvers.sac import SAC, SACDraw
+from etairl.solvers.sac_config import SACConfig
 from etairl.solvers.sac_eta import SACEta, eta_actor_loss
+from etairl.solvers.solver import Batch
 from etairl.tabular import MDP, go_stay, go_stay_policy, random_mdp, random_policy
 from etairl.tabular.eta_criterion import logit_gradient
 from etairl.tasks import make_task
@@ -47,12 +49,7 @@ def learn(mdp: MDP, policy: np.ndarray, eta: Eta, alpha: float = ALPHA) -> Learn
     def batch(steps, shape) -> Batch:
         t = buffer.transitions(episodes.rows(steps), shape)
         times = episodes.times(steps).reshape(shape)
-        parts = (t.observations, t.actions, -t.rewards, t.next_observations)
-        return Batch(
-            *map(jnp.asarray, parts),
-            terminated=jnp.asarray(t.terminated, jnp.float32),
-            time=jnp.asarray(times, jnp.int32),
-        )
+        return Batch.of(t, times)
 
     config = SACConfig(
         hidden=(32,), gamma_rl=mdp.gamma, temperature=alpha, critic_lr=3e-3, polyak=0.05
@@ -62,9 +59,8 @@ def learn(mdp: MDP, policy: np.ndarray, eta: Eta, alpha: float = ALPHA) -> Learn
     table = MLP((jnp.asarray(np.log(policy), jnp.float32),), (jnp.zeros(mdp.actions),), "relu")
     state = solver.init(jax.random.key(0))._replace(actor=table)
     steps = rng.integers(episodes.steps, size=UPDATES * 256)
-    state, _ = solver.updates(
-        state, batch(steps, (UPDATES, 256)), jax.random.key(1), None, None, True
-    )
+    drawn = SACDraw(batch(steps, (UPDATES, 256)), critics_only=True)
+    state, _ = solver.updates(jax.random.key(1), state, drawn)
     assert np.array_equal(state.actor.weights[0], np.float32(np.log(policy)))
     return Learned(solver, state, batch(np.arange(episodes.steps), (episodes.steps,)), mdp, policy)
 

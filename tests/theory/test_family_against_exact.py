@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from worlds import TablePolicy, registered
 
-from etairl.algorithms.girl import Expert
 from etairl.costs.family import Points, View
 from etairl.costs.linear import LinearConfig, LinearCost
 from etairl.eta import Geometric, parse_eta
 from etairl.evaluation.explanation import clustered_means, weighted_means
+from etairl.experience import ExpertBuffer
 from etairl.measures import EpisodeChoice, FutureSampler, Method
 from etairl.penalties import Ball, Simplex
 from etairl.rollouts import collect
@@ -49,7 +49,8 @@ def exact_difference(world) -> np.ndarray:
 
 
 def draws(trajectories, seed) -> Points:
-    held = Expert.of(trajectories, ActionScaling(Spec(4, 1, discrete_actions=2)))
+    scaling = ActionScaling(Spec(4, 1, discrete_actions=2))
+    held = ExpertBuffer.of(trajectories, scaling.to_solver(trajectories.actions))
     rows = SAMPLER.rows(np.random.default_rng(seed), held.episodes.offsets, SHAPE[0] * SHAPE[1])
     t = held.buffer.transitions(held.episodes.rows(rows), SHAPE)
     return Points(*map(jnp.asarray, (t.observations, t.actions, t.next_observations)))
@@ -92,7 +93,9 @@ def test_gaps_of_whole_episodes_are_the_exact_ones_within_their_errors(world):
 
 def test_emma_sees_the_exact_gap(world, features_module):
     cost = LinearCost(
-        LinearConfig(features_module, cost_rate=1.0), View(Spec(4, 1, discrete_actions=2)), Ball()
+        LinearConfig(features=features_module, cost_rate=1.0),
+        View(Spec(4, 1, discrete_actions=2)),
+        Ball(),
     )
     own, expert = (draws(t, seed) for seed, t in enumerate(world[2]))
     state = cost.init(jax.random.key(0), Points(*(x.reshape(-1, x.shape[-1]) for x in expert)))
@@ -109,7 +112,7 @@ def test_emma_sees_the_exact_gap(world, features_module):
 
 @pytest.mark.parametrize("both", [True, False])
 def test_wiem_finds_the_worst_feature(world, features_module, both):
-    config = LinearConfig(features_module, both_signs=both, cost_rate=1.0)
+    config = LinearConfig("simplex", features=features_module, both_signs=both, cost_rate=1.0)
     cost = LinearCost(config, View(Spec(4, 1, discrete_actions=2)), Simplex())
     own, expert = (draws(t, seed) for seed, t in enumerate(world[2]))
     state = cost.init(jax.random.key(0), Points(*(x.reshape(-1, x.shape[-1]) for x in expert)))
