@@ -1,7 +1,6 @@
 """Idle: generate what an expert does next, and see how true it is, in a few seconds."""
 
 import numpy as np
-from etairl.training.augmentation import train_generator
 
 import etairl
 from etairl.idle import IdleConfig, nearest_possible, train_generator

@@ -15,7 +15,11 @@ from etairl.training.flat import configure, flatten
 from etairl.training.settings import TrainConfig
 from etairl.types import InputError
 
-Settings = Any if TYPE_CHECKING else settings_options()
+_OPTIONS = settings_options()
+if TYPE_CHECKING:
+    Settings = Any
+else:
+    Settings = _OPTIONS
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,7 @@ class Config:
     the true return. All settings below start from those of RUN, not from a preset"""
     trust: bool = False
     """import code that RUN names: an environment or features of its own"""
-    settings: tyro.conf.OmitArgPrefixes[Settings] = field(default_factory=Settings)
+    settings: tyro.conf.OmitArgPrefixes[Settings] = field(default_factory=_OPTIONS)
     checkpoint_seconds: float = 60.0
     """time between checkpoints"""
     threads: int | None = None

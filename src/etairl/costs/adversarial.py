@@ -109,12 +109,6 @@ def adversarial_updates(
     return state, jax.tree.map(jnp.mean, infos)
 
 
-def check_finite(state: Any) -> None:
-    """Refuse NaN and infinity."""
-    if not all(np.isfinite(np.asarray(leaf)).all() for leaf in jax.tree.leaves(state)):
-        raise InputError("the weights of the cost are not all finite numbers")
-
-
 def discriminator_optimiser(config: DiscriminatorConfig) -> optax.GradientTransformation:
     """Adam."""
     return optax.adam(config.lr_d)

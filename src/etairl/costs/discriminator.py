@@ -6,20 +6,29 @@ trained on pairs drawn from $\mu^\eta$. MEGAN and GAIL differ in that draw alone
 """
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import jax
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
+from typing_extensions import override
 
 from etairl.costs.adversarial import (
     DiscriminatorConfig,
     DiscriminatorState,
     adversarial_updates,
-    check_finite,
     discriminator_optimiser,
 )
-from etairl.costs.family import Inputs, LogProb, Players, Points, Rows, View, standard_units
+from etairl.costs.family import (
+    Cost,
+    CostConfig,
+    Inputs,
+    LogProb,
+    Points,
+    Rows,
+    View,
+    standard_units,
+)
 from etairl.costs.losses import CostInfo, logits, spectrally_normalised
 from etairl.experience import World
 from etairl.hyper import traced
@@ -31,11 +40,10 @@ Form = Literal["log_d", "logit", "log_not_d"]
 
 @traced
 @dataclass(frozen=True)
-class GanConfig:
+class GanConfig(CostConfig):
     """The cost of MEGAN and GAIL: what a discriminator sees, and what its answer costs."""
 
     kind: ClassVar[str] = "discriminator"
-    temperature: ClassVar[float | None] = None
     inputs: Inputs = "state_action"
     """what the discriminator sees"""
     form: Form = "log_d"
@@ -50,30 +58,26 @@ class GanConfig:
                 raise InputError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
 
     @property
+    @override
     def needs_next(self) -> bool:
-        """Whether the cost looks at the next state."""
         return self.inputs == "state_next_state"
 
+    @override
     def make(self, world: World) -> "Discriminator":
-        """The cost of a run."""
         return Discriminator(self, View(world.spec, self.inputs, world.absorbing))
-
-    def check(self, players: Players) -> None:
-        """It goes with everything."""
 
 
 @traced
 @dataclass(frozen=True)
-class Discriminator:
+class Discriminator(Cost):
     """A cost family of the template: a network, its loss, its form."""
 
     config: GanConfig
     view: View
-    learns: ClassVar[bool] = True
 
     @property
+    @override
     def needs_next(self) -> bool:
-        """Whether the cost looks at the next state."""
         return self.config.needs_next
 
     @property
@@ -120,24 +124,6 @@ class Discriminator:
     def stored(self, state: DiscriminatorState) -> DiscriminatorState:
         """All but the optimiser."""
         return state._replace(optimiser=())
-
-    def check(self, state: DiscriminatorState, fresh: Any = None) -> None:
-        """Every network is one of this family, if its weights are numbers."""
-        check_finite(state)
-
-    def check_points(self, state: DiscriminatorState, points: Points) -> None:
-        """A network is a number everywhere."""
-
-    def warnings(self, state: DiscriminatorState, expert: Points) -> list[str]:
-        """Nothing to say."""
-        return []
-
-    def features_of(self, state: DiscriminatorState, points: Points) -> None:
-        """It is not linear."""
-
-    def portable(self) -> "Discriminator":
-        """The cost itself."""
-        return self
 
     def _inputs(self, state: DiscriminatorState, points: Points) -> Array:
         return (self.view(*points) - state.mean) / state.scale

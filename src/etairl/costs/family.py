@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from etairl.experience import World
-from etairl.types import Spec
+from etairl.types import InputError, Spec
 
 Inputs = Literal["state_action", "state", "state_next_state"]
 Rows = Float[Array, " batch"]
@@ -42,22 +42,23 @@ class FeatureValues(NamedTuple):
 
 @runtime_checkable
 class Cost(Protocol):
-    """A family of costs: where the cost player begins, what a pair costs, how it learns."""
+    """A family of costs: where the cost player begins, what a pair costs, how it learns.
 
-    @property
-    def learns(self) -> bool:
-        """Whether the cost player has a turn; a frozen cost has none."""
-        ...
+    A family that inherits from this class need only say what is special about it.
+    """
+
+    learns: ClassVar[bool] = True
+    """whether the cost player has a turn; a frozen cost has none"""
 
     @property
     def needs_next(self) -> bool:
         """Whether the cost looks at the next state."""
-        ...
+        return False
 
     @property
     def never_positive(self) -> bool:
         """Whether every step is a gain, so that an early end never pays."""
-        ...
+        return False
 
     def init(self, key: PRNGKeyArray, expert: Points) -> Any:
         """A fresh state, with what it needs to know of all demonstrations."""
@@ -81,30 +82,35 @@ class Cost(Protocol):
 
     def stored(self, state: Any) -> Any:
         """The part of a state that a finished run keeps: enough to evaluate the cost."""
-        ...
+        return state
 
     def check(self, state: Any, fresh: Any) -> None:
         """Refuse a state from a file that is not of this family, or not of these demonstrations.
 
         `fresh` is what `init` makes of the demonstrations today.
         """
-        ...
+        check_finite(state)
 
     def check_points(self, state: Any, points: Points) -> None:
         """Refuse pairs of the learner where the cost is not a number, with the reason."""
-        ...
 
     def warnings(self, state: Any, expert: Points) -> list[str]:
         """What a user should know of this cost on these demonstrations."""
-        ...
+        return []
 
     def features_of(self, state: Any, points: Points) -> FeatureValues | None:
         """What a linear cost is made of; None of others."""
-        ...
+        return None
 
     def portable(self) -> "Cost":
         """The cost to show and to carry to another policy or world, on the same states."""
-        ...
+        return self
+
+
+def check_finite(state: Any) -> None:
+    """Refuse NaN and infinity."""
+    if not all(np.isfinite(np.asarray(leaf)).all() for leaf in jax.tree.leaves(state)):
+        raise InputError("the weights of the cost are not all finite numbers")
 
 
 class Players(NamedTuple):
@@ -122,16 +128,13 @@ class CostConfig(Protocol):
     """The settings of a family of costs: one dataclass each, by its `kind` in files."""
 
     kind: ClassVar[str]
-
-    @property
-    def temperature(self) -> float | None:
-        """The only temperature with which costs and entropy fit together; None for any."""
-        ...
+    temperature: ClassVar[float | None] = None
+    """the only temperature with which costs and entropy fit together; None for any"""
 
     @property
     def needs_next(self) -> bool:
         """Whether the cost looks at the next state."""
-        ...
+        return False
 
     def make(self, world: World) -> Cost:
         """The cost of a run."""
@@ -139,7 +142,6 @@ class CostConfig(Protocol):
 
     def check(self, players: Players) -> None:
         """Refuse what this family cannot be played with."""
-        ...
 
 
 @dataclass(frozen=True)

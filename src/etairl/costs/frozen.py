@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from jaxtyping import Array, PRNGKeyArray
+from typing_extensions import override
 
 from etairl.costs.family import Cost, FeatureValues, LogProb, Points, Rows
 from etairl.hyper import traced
@@ -11,28 +12,28 @@ from etairl.hyper import traced
 
 @traced
 @dataclass(frozen=True)
-class Frozen:
+class Frozen(Cost):
     """Another family's cost, kept as it is; its state comes from a finished run."""
 
     cost: Cost
     learns: ClassVar[bool] = False
 
     @property
+    @override
     def needs_next(self) -> bool:
-        """As the cost itself."""
         return self.cost.needs_next
 
     @property
+    @override
     def never_positive(self) -> bool:
-        """As the cost itself."""
         return self.cost.never_positive
 
     def init(self, key: PRNGKeyArray, expert: Points) -> Any:
         """Of the right shapes, for the learned state to take its place."""
         return self.cost.stored(self.cost.init(key, expert))
 
+    @override
     def __call__(self, state: Any, obs: Array, act: Array, next_obs: Array) -> Rows:
-        """The cost of each row."""
         return self.cost(state, obs, act, next_obs)
 
     def updates(
@@ -41,26 +42,18 @@ class Frozen:
         """Nothing changes."""
         return state, None
 
-    def stored(self, state: Any) -> Any:
-        """All of it."""
-        return state
-
+    @override
     def check(self, state: Any, fresh: Any) -> None:
-        """As the cost itself."""
         self.cost.check(state, fresh)
 
+    @override
     def check_points(self, state: Any, points: Points) -> None:
-        """As the cost itself."""
         self.cost.check_points(state, points)
 
+    @override
     def warnings(self, state: Any, expert: Points) -> list[str]:
-        """As the cost itself."""
         return self.cost.warnings(state, expert)
 
+    @override
     def features_of(self, state: Any, points: Points) -> FeatureValues | None:
-        """As the cost itself."""
         return self.cost.features_of(state, points)
-
-    def portable(self) -> "Frozen":
-        """The cost itself."""
-        return self

@@ -13,9 +13,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
+from typing_extensions import override
 
-from etairl.costs.adversarial import check_finite
-from etairl.costs.family import FeatureValues, Inputs, LogProb, Players, Points, Rows, View
+from etairl.costs.family import (
+    Cost,
+    CostConfig,
+    FeatureValues,
+    Inputs,
+    LogProb,
+    Points,
+    Rows,
+    View,
+    check_finite,
+)
 from etairl.costs.features import Features, FeatureState
 from etairl.costs.maps import parse_features
 from etairl.experience import World
@@ -30,11 +40,10 @@ Weights = Float[Array, " features"]
 
 @traced
 @dataclass(frozen=True)
-class LinearConfig:
+class LinearConfig(CostConfig):
     """The features of a linear cost, the set of their weights, and how these move."""
 
     kind: ClassVar[str] = "linear"
-    temperature: ClassVar[float | None] = None
     weights: WeightSetName = "ball"
     """the set of the weights: a ball (emma) or the simplex (wiem)"""
     inputs: Inputs = "state_action"
@@ -72,17 +81,14 @@ class LinearConfig:
         parse_features(self.features)
 
     @property
+    @override
     def needs_next(self) -> bool:
-        """Whether the cost looks at the next state."""
         return self.inputs == "state_next_state"
 
+    @override
     def make(self, world: World) -> "LinearCost":
-        """The cost of a run."""
         allowed = Ball(self.radius) if self.weights == "ball" else Simplex()
         return LinearCost(self, View(world.spec, self.inputs, world.absorbing), allowed)
-
-    def check(self, players: Players) -> None:
-        """It goes with everything."""
 
 
 class LinearState(NamedTuple):
@@ -108,18 +114,16 @@ class LinearInfo(NamedTuple):
 
 @traced
 @dataclass(frozen=True)
-class LinearCost:
+class LinearCost(Cost):
     """A cost family of the template: features, and the set of their weights."""
 
     config: LinearConfig
     view: View
     allowed: WeightSet
-    learns: ClassVar[bool] = True
-    never_positive: ClassVar[bool] = False
 
     @property
+    @override
     def needs_next(self) -> bool:
-        """Whether the cost looks at the next state."""
         return self.config.needs_next
 
     @property
@@ -188,10 +192,6 @@ class LinearCost:
         )
         return state._replace(weights=weights), info
 
-    def stored(self, state: LinearState) -> LinearState:
-        """All of it."""
-        return state
-
     def check(self, state: LinearState, fresh: LinearState | None = None) -> None:
         """The weights must lie in their set, and features be what they are today."""
         check_finite(state)
@@ -219,10 +219,6 @@ class LinearCost:
         """Names, weights and values."""
         values = np.asarray(self.features(state, *points), np.float64)
         return FeatureValues(self.names(state), np.asarray(state.weights, np.float64), values)
-
-    def portable(self) -> "LinearCost":
-        """The cost itself."""
-        return self
 
     def _moments(self, state: LinearState, batch: Points) -> tuple[Weights, Weights]:
         values = self.features(state, *batch)

@@ -32,7 +32,7 @@ class FeatureMap(Protocol):
 
     def draw(self, key: PRNGKeyArray, z: Float[Array, "rows dims"]) -> tuple[Array, ...]:
         """What is random about it, given the demonstrations."""
-        ...
+        return ()
 
     def __call__(self, arrays: tuple[Array, ...], z: Columns, obs: Array, act: Array) -> Columns:
         """One column per feature."""
@@ -46,12 +46,8 @@ class FeatureMap(Protocol):
 
 
 @dataclass(frozen=True)
-class Identity:
+class Identity(FeatureMap):
     """The columns themselves: matches means."""
-
-    def draw(self, key: PRNGKeyArray, z: Array) -> tuple[Array, ...]:
-        """Nothing."""
-        return ()
 
     @override
     def __call__(self, arrays: tuple[Array, ...], z: Array, obs: Array, act: Array) -> Array:
@@ -65,12 +61,8 @@ class Identity:
 
 
 @dataclass(frozen=True)
-class Quadratic:
+class Quadratic(FeatureMap):
     """The columns and their products: matches means, spreads and correlations."""
-
-    def draw(self, key: PRNGKeyArray, z: Array) -> tuple[Array, ...]:
-        """Nothing."""
-        return ()
 
     @override
     def __call__(self, arrays: tuple[Array, ...], z: Array, obs: Array, act: Array) -> Array:
@@ -87,7 +79,7 @@ class Quadratic:
 
 
 @dataclass(frozen=True)
-class Fourier:
+class Fourier(FeatureMap):
     r"""Random waves: of many, EMMA's gap is the MMD with kernel $e^{-\lVert x-y\rVert^2/d}$."""
 
     count: int
@@ -113,7 +105,7 @@ class Fourier:
 
 
 @dataclass(frozen=True)
-class Radial:
+class Radial(FeatureMap):
     """Bumps around demonstrated pairs: high where the expert has been."""
 
     count: int
@@ -142,7 +134,7 @@ class Radial:
 
 
 @dataclass(frozen=True)
-class Own:
+class Own(FeatureMap):
     """A function of yours, `function(obs, act)`, written with `jax.numpy`; found by its name.
 
     It takes rows of observations and of actions scaled to [-1, 1] (or indices), and returns one

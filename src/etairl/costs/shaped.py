@@ -19,15 +19,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
+from typing_extensions import override
 
 from etairl.costs.adversarial import (
     DiscriminatorConfig,
     DiscriminatorState,
     adversarial_updates,
-    check_finite,
     discriminator_optimiser,
 )
-from etairl.costs.family import LogProb, Players, Points, Rows, standard_units
+from etairl.costs.family import Cost, CostConfig, LogProb, Players, Points, Rows, standard_units
 from etairl.costs.losses import CostInfo, spectrally_normalised
 from etairl.experience import World
 from etairl.hyper import traced
@@ -55,16 +55,20 @@ class ShapedLogit(eqx.Module):
 
 @traced
 @dataclass(frozen=True)
-class ShapedConfig:
+class ShapedConfig(CostConfig):
     """The cost of AIRL: two networks of states, read against the policy's density."""
 
     kind: ClassVar[str] = "shaped"
     temperature: ClassVar[float | None] = 1.0
-    needs_next: ClassVar[bool] = True
     network: DiscriminatorConfig = field(default_factory=DiscriminatorConfig)
 
+    @property
+    def needs_next(self) -> bool:
+        """The potential does."""
+        return True
+
+    @override
     def make(self, world: World) -> "ShapedCost":
-        """The cost of a run."""
         return ShapedCost(self, world.gamma_rl)
 
     def check(self, players: Players) -> None:
@@ -85,7 +89,7 @@ class ShapedConfig:
 
 @traced
 @dataclass(frozen=True)
-class ShapedCost:
+class ShapedCost(Cost):
     """A cost family of the template: AIRL's, of states and next states."""
 
     config: ShapedConfig
@@ -93,8 +97,6 @@ class ShapedCost:
     """of the solver: another one would not telescope"""
     shaping: bool = True
     """off: the state-only cost alone"""
-    learns: ClassVar[bool] = True
-    never_positive: ClassVar[bool] = False
 
     @property
     def needs_next(self) -> bool:
@@ -154,20 +156,6 @@ class ShapedCost:
     def stored(self, state: DiscriminatorState) -> DiscriminatorState:
         """All but the optimiser."""
         return state._replace(optimiser=())
-
-    def check(self, state: DiscriminatorState, fresh: Any = None) -> None:
-        """Every network is one of this family, if its weights are numbers."""
-        check_finite(state)
-
-    def check_points(self, state: DiscriminatorState, points: Points) -> None:
-        """A network is a number everywhere."""
-
-    def warnings(self, state: DiscriminatorState, expert: Points) -> list[str]:
-        """Nothing to say."""
-        return []
-
-    def features_of(self, state: DiscriminatorState, points: Points) -> None:
-        """It is not linear."""
 
     def portable(self) -> "ShapedCost":
         """The state-only cost, without shaping."""

@@ -107,7 +107,7 @@ class Head(Protocol):
 
 
 @dataclass(frozen=True)
-class GaussianHead:
+class GaussianHead(Head):
     r"""Continuous actions in $[-1, 1]^d$: $a = \tanh(m(s) + \sigma(s)\varepsilon)$."""
 
     obs_dim: int
@@ -200,7 +200,7 @@ class GaussianHead:
 
 
 @dataclass(frozen=True)
-class CategoricalHead:
+class CategoricalHead(Head):
     """One of `actions` actions, an index in one column; expectations are exact sums."""
 
     obs_dim: int

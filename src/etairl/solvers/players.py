@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from typing_extensions import override
+
 from etairl.eta import Eta
 from etairl.experience import World
 from etairl.solvers.clock import has_clock
@@ -18,24 +20,23 @@ _MUCH_BEYOND = 0.05
 
 
 @dataclass(frozen=True)
-class SACSettings:
+class SACSettings(SolverConfig):
     """Soft actor-critic as the policy player: discounted with gamma_rl, as in the paper."""
 
     kind: ClassVar[str] = "sac"
-    weighs_time: ClassVar[bool] = False
     play: OffPolicy = field(default_factory=OffPolicy)
     sac: SACConfig = field(
         default_factory=lambda: SACConfig(hidden=(64, 64, 64), first_temperature=0.1)
     )
 
     @property
+    @override
     def gamma_rl(self) -> float:
-        """The discount of its Bellman updates."""
         return self.sac.gamma_rl
 
     @property
+    @override
     def temperature(self) -> float | None:
-        """The fixed weight of the regulariser; None if it adapts."""
         return self.sac.temperature
 
     def make(self, world: World) -> SAC:
@@ -52,13 +53,9 @@ class SACSettings:
                 f"{omega} fix it: --temperature {self.sac.first_temperature:g}"
             )
 
-    def warnings(self, eta: Eta, gamma_irl: float, horizon: int) -> list[str]:
-        """Nothing to say."""
-        return []
-
 
 @dataclass(frozen=True)
-class SACEtaSettings:
+class SACEtaSettings(SolverConfig):
     """Soft actor-critic that takes the weighting of eta into account, with a second critic."""
 
     kind: ClassVar[str] = "sac-eta"
@@ -66,13 +63,13 @@ class SACEtaSettings:
     plain: SACSettings = field(default_factory=SACSettings)
 
     @property
+    @override
     def gamma_rl(self) -> float:
-        """The discount of its Bellman updates."""
         return self.plain.gamma_rl
 
     @property
+    @override
     def temperature(self) -> float | None:
-        """The fixed weight of the regulariser; None if it adapts."""
         return self.plain.temperature
 
     def make(self, world: World) -> SAC | SACEta:

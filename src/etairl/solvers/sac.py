@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
+from typing_extensions import override
 
 from etairl.experience import Experience
 from etairl.hyper import Number, enabled, traced
@@ -34,6 +35,7 @@ from etairl.solvers.solver import (
     Batch,
     CostFunction,
     ExpertPairs,
+    Solver,
     expert_pairs,
     relabelled_scan,
     replay_batches,
@@ -77,7 +79,7 @@ class SACDraw(NamedTuple):
 
 @traced
 @dataclass(frozen=True)
-class SAC:
+class SAC(Solver[SACState]):
     """Soft actor-critic for a task of the given sizes."""
 
     config: SACConfig
@@ -152,11 +154,15 @@ class SAC:
         normaliser = state.normaliser if self.config.normalise else None
         return HeadPolicy(state.actor, self.head, self.spec, normaliser)
 
-    @jax.jit
+    @override
     def log_prob(
         self, state: SACState, obs: Float[Array, "*rows obs"], act: Float[Array, "*rows act"]
     ) -> Float[Array, "*rows"]:
         r"""$\log\pi(a \mid s)$ of actions as the head sees them; 0 in the absorbing state."""
+        return self._log_prob(state, obs, act)
+
+    @jax.jit
+    def _log_prob(self, state: SACState, obs: Array, act: Array) -> Array:
         shape = obs.shape[:-1]
         obs, act = obs.reshape(-1, obs.shape[-1]), act.reshape(-1, act.shape[-1])
         mask = self.in_world(obs)

@@ -34,7 +34,7 @@ from etairl.solvers.heads import Head, Seen
 from etairl.solvers.losses import Rows, Scalar, critic_loss
 from etairl.solvers.policy import HeadPolicy
 from etairl.solvers.sac import SAC, SACDraw, SACState
-from etairl.solvers.solver import Batch, CostFunction, relabelled_scan
+from etairl.solvers.solver import Batch, CostFunction, Solver, relabelled_scan
 
 
 class EtaState(NamedTuple):
@@ -103,7 +103,7 @@ def eta_actor_loss(
 
 @traced
 @dataclass(frozen=True)
-class SACEta:
+class SACEta(Solver[EtaState]):
     """Soft actor-critic with two critics, for episodes of at most `horizon` steps."""
 
     plain: SAC
@@ -242,8 +242,7 @@ class SACEta:
     ) -> tuple[EtaState, EtaInfo]:
         """All updates in one compiled scan; info is averaged over them."""
         batches, critics_only = drawn
-        clock = Clock(*(jnp.asarray(part, jnp.float32) for part in self.clock))
-        return self._scan(state, batches, key, cost, cost_state, clock, critics_only)
+        return self._scan(state, batches, key, cost, cost_state, self.clock, critics_only)
 
     @partial(jax.jit, static_argnums=7, donate_argnums=1)
     def _scan(

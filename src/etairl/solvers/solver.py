@@ -77,12 +77,15 @@ State = TypeVar("State", bound=SolverState)
 
 @runtime_checkable
 class Solver(Protocol[State]):
-    """Finds a policy for the current cost; its state holds the actor and its normaliser."""
+    """Finds a policy for the current cost; its state holds the actor and its normaliser.
+
+    A solver that inherits from this class need only say what is special about it.
+    """
 
     @property
     def needs_clone(self) -> bool:
         """Whether it starts from, or stays close to, a clone of the expert."""
-        ...
+        return False
 
     def init(self, key: PRNGKeyArray) -> State:
         """Untrained networks."""
@@ -90,7 +93,7 @@ class Solver(Protocol[State]):
 
     def from_clone(self, state: State, actor: MLP) -> State:
         """The untrained state with a cloned actor where it is wanted."""
-        ...
+        return state
 
     def policy(self, state: State) -> Policy:
         """The policy as it is now, on the host."""
@@ -104,7 +107,7 @@ class Solver(Protocol[State]):
 
     def observe(self, state: State, observations: Float[np.ndarray, "rows obs"]) -> State:
         """Take new observations into the statistics of the inputs."""
-        ...
+        return state
 
     def draw(self, rng: np.random.Generator, data: Experience) -> Any:
         """What the updates of a cycle learn from."""
@@ -131,7 +134,7 @@ class SolverConfig(Protocol):
     """The settings of a solver: one dataclass each, by its `kind` in files and commands."""
 
     kind: ClassVar[str]
-    weighs_time: ClassVar[bool]
+    weighs_time: ClassVar[bool] = False
     """whether it takes the weighting of eta into account"""
 
     @property
@@ -150,11 +153,10 @@ class SolverConfig(Protocol):
 
     def check(self, omega: str) -> None:
         """Refuse a regulariser, or settings that contradict each other."""
-        ...
 
     def warnings(self, eta: Eta, gamma_irl: float, horizon: int) -> list[str]:
         """What a user should know before a run begins."""
-        ...
+        return []
 
 
 def replay_batches(

@@ -1,6 +1,7 @@
 """One behaviour beside the demonstrations, in numbers."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -46,6 +47,7 @@ def judge(
     scaled = None
     if returns is not None and expert is not None and random != float(expert.mean()):
         scaled = score(float(returns.mean()), float(expert.mean()), random)
+    distances: dict[str, Any] = dict(reference.distances(rng, played))
     return Behaviour(
         name=name,
         episodes=len(played),
@@ -54,5 +56,5 @@ def judge(
         length=float(played.lengths.mean()),
         score=scaled,
         features=features,
-        **reference.distances(rng, played),
+        **distances,
     )

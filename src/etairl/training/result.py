@@ -169,11 +169,11 @@ class Result:
         the absorbing mode with the padding. The heaviest features come first. `beside` takes the
         place of the demonstrations.
         """
-        sides = [self._features(t) for t in (behaviour, beside or self.demonstrations)]
-        if sides[0] is None or sides[1] is None:
+        own, expert = self._features(behaviour), self._features(beside or self.demonstrations)
+        if own is None or expert is None:
             return None
-        (names, weights, own), (_, _, expert) = sides
-        return feature_gaps(names, weights, own, expert)
+        names, weights, means = own
+        return feature_gaps(names, weights, means, expert[2])
 
     def _features(self, t: Trajectories) -> tuple[tuple[str, ...], np.ndarray, Any] | None:
         """Names and weights of a linear cost, and means of its features with standard errors."""
@@ -216,8 +216,9 @@ def train(
     """
     path = Path(tempfile.mkdtemp(prefix="etairl-")) / "run" if output is None else Path(output)
     with open_run(configure(config), path) as run, closing(run.play()) as reports:
-        for sentence in run.prepared.warnings() if say is not None else ():
-            say(sentence)
+        if say is not None:
+            for sentence in run.prepared.warnings():
+                say(sentence)
         for report in reports:
             if watch is not None:
                 watch(report.row)
