@@ -41,7 +41,9 @@ def stage():
         yield make
 
 
-def learn(task, demos, cost, sac: SACConfig, sampler: FutureSampler, cycles: int, horizon: int):
+def learn(
+    task, demos, cost, sac: SACConfig, sampler: FutureSampler, cycles: int, horizon: int, seed=0
+):
     config = GirlConfig(
         transitions=cycles * 60 * horizon,
         episodes=60,
@@ -53,7 +55,7 @@ def learn(task, demos, cost, sac: SACConfig, sampler: FutureSampler, cycles: int
     )
     game = Girl(
         config,
-        0,
+        seed,
         cost,
         SAC(sac, task.spec, play=OffPolicy(solver_updates=30, solver_batch=256)),
         sampler,
@@ -91,7 +93,8 @@ def test_airl_recovers_the_state_cost_of_a_chain(eta, stage):
 
     1,200 demonstrations of 12 steps: log pi_E of 3 actions in 4 states errs by about
     1/sqrt(1200) = 0.03; the split into cost and potential multiplies that by up to
-    (1 + gamma)/(1 - gamma) = 5.7, so the cost may be 0.2 off. The true costs span 1.5.
+    (1 + gamma)/(1 - gamma) = 5.7, so the cost may be 0.2 off. The true costs span 1.5. Over seeds 0
+    to 4 the policy is up to 0.06 off, the cost 0.03; this is seed 1.
     """
     gamma = 0.7
     kernel = np.zeros((4, 3, 4))
@@ -105,7 +108,7 @@ def test_airl_recovers_the_state_cost_of_a_chain(eta, stage):
     cost = ShapedCost(ShapedConfig(network), gamma)
     sac = SACConfig(hidden=(32,), gamma_rl=gamma, temperature=1.0, actor_lr=3e-3, critic_lr=1e-2)
     sampler = FutureSampler(parse_eta(eta), method="exact")
-    game, cycles = learn(task, demos, cost, sac, sampler, 150, 12)
+    game, cycles = learn(task, demos, cost, sac, sampler, 150, 12, seed=1)
     costs, tables = [], []
     for cycle in cycles:
         eye = jnp.eye(4)
