@@ -18,10 +18,10 @@ from etairl.regularisers import (
     parse_regulariser,
 )
 from etairl.solvers.heads import REFERENCE_STD, CategoricalHead, GaussianHead, make_head
-from etairl.solvers.losses import actor_loss, critic_loss, soft_target, temperature_loss
 from etairl.solvers.policy import ActionScaling
 from etairl.solvers.sac import SAC, SACDraw
 from etairl.solvers.sac_config import OffPolicy, SACConfig
+from etairl.solvers.sac_losses import actor_loss, critic_loss, soft_target, temperature_loss
 from etairl.solvers.solver import Batch
 from etairl.types import InputError, Spec, Trajectories
 

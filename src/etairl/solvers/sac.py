@@ -21,7 +21,9 @@ from etairl.hyper import Number, enabled, traced
 from etairl.networks import MLP, Normaliser, init_pair, start_optimiser
 from etairl.regularisers import Entropy, KullbackLeibler, Regulariser
 from etairl.solvers.heads import Head, make_head
-from etairl.solvers.losses import (
+from etairl.solvers.policy import HeadPolicy
+from etairl.solvers.sac_config import OffPolicy, SACConfig
+from etairl.solvers.sac_losses import (
     Rows,
     Scalar,
     actor_loss,
@@ -29,8 +31,6 @@ from etairl.solvers.losses import (
     soft_target,
     temperature_loss,
 )
-from etairl.solvers.policy import HeadPolicy
-from etairl.solvers.sac_config import OffPolicy, SACConfig
 from etairl.solvers.solver import (
     Batch,
     CostFunction,

@@ -31,9 +31,9 @@ from etairl.networks import MLP, Normaliser, init_pair, start_optimiser
 from etairl.regularisers import Entropy, Regulariser
 from etairl.solvers.clock import Clock, Moment, make_clock
 from etairl.solvers.heads import Head, Seen
-from etairl.solvers.losses import Rows, Scalar, critic_loss
 from etairl.solvers.policy import HeadPolicy
 from etairl.solvers.sac import SAC, SACDraw, SACState
+from etairl.solvers.sac_losses import Rows, Scalar, critic_loss
 from etairl.solvers.solver import Batch, CostFunction, Solver, relabelled_scan
 
 
