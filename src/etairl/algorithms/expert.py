@@ -17,7 +17,7 @@ from etairl.solvers.sac import SAC, SACDraw, SACInfo, SACState
 from etairl.solvers.sac_config import SACConfig
 from etairl.solvers.solver import Batch
 from etairl.tasks import make_task
-from etairl.types import DivergedError, InputError, RejoinableTask, Task, check_seed
+from etairl.types import DivergedError, InputError, RejoinableTask, Task, check_range, check_seed
 
 _LONGEST_SCAN = 512
 """updates whose batches are in memory at once"""
@@ -54,19 +54,16 @@ class ExpertConfig:
     sac: SACConfig = field(default_factory=SACConfig)
 
     def __post_init__(self):
-        for name in ("steps", "envs", "cycle", "batch", "judge_every", "judge_episodes"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")
+        counts = ("steps", "envs", "cycle", "batch", "judge_every", "judge_episodes")
+        check_range(self, "[1, inf)", *counts)
         check_seed(self.seed)
-        if self.warmup < 0:
-            raise InputError(f"warmup must be >= 0, got {self.warmup}")
+        check_range(self, "[0, inf)", "warmup")
+        check_range(self, "(0, inf)", "updates_per_step")
         if self.capacity < 3 * self.envs:
             # With two, one that begins and one that is a reset would leave nothing to draw.
             raise InputError(
                 f"capacity must hold three steps of {self.envs} copies, got {self.capacity}"
             )
-        if not 0 < self.updates_per_step < np.inf:
-            raise InputError(f"updates_per_step must be > 0, got {self.updates_per_step}")
 
 
 class BestExpert(NamedTuple):

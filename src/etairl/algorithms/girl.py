@@ -25,7 +25,7 @@ from etairl.measures import FutureSampler
 from etairl.rollouts import collect
 from etairl.solvers.policy import ActionScaling
 from etairl.solvers.solver import Solver, SolverState
-from etairl.types import InputError, Task, Trajectories
+from etairl.types import InputError, Task, Trajectories, check_range
 
 
 @dataclass(frozen=True)
@@ -55,21 +55,10 @@ class GirlConfig:
     """the last cycles on which a run is judged: the paper's remaining replay buffer"""
 
     def __post_init__(self):
-        for name in (
-            "transitions",
-            "episodes",
-            "cost_updates",
-            "cost_batch",
-            "cost_every",
-            "capacity",
-            "expert_capacity",
-            "fresh_cycles",
-            "remaining_cycles",
-        ):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")
-        if not 0.0 <= self.fresh_share <= 1.0:
-            raise InputError(f"fresh_share must lie in [0, 1], got {self.fresh_share}")
+        counts = ("transitions", "episodes", "cost_updates", "cost_batch", "cost_every")
+        rows = ("capacity", "expert_capacity", "fresh_cycles", "remaining_cycles")
+        check_range(self, "[1, inf)", *counts, *rows)
+        check_range(self, "[0, 1]", "fresh_share")
 
 
 class State(NamedTuple):

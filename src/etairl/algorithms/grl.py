@@ -18,7 +18,7 @@ from etairl.experience import Experience
 from etairl.rollouts import collect
 from etairl.solvers.policy import ActionScaling
 from etairl.solvers.solver import Solver, SolverState
-from etairl.types import InputError, Task, Trajectories
+from etairl.types import Task, Trajectories, check_range
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,7 @@ class GrlConfig:
     """newest cycles to learn from: the gradient is that of the policy that played them"""
 
     def __post_init__(self):
-        for name in ("cycles", "episodes", "memory"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")
+        check_range(self, "[1, inf)", "cycles", "episodes", "memory")
 
 
 class Round(NamedTuple):

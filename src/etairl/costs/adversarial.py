@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
@@ -27,7 +26,7 @@ from etairl.costs.losses import (
 )
 from etairl.hyper import enabled, traced
 from etairl.networks import Activation, check_widths
-from etairl.types import InputError
+from etairl.types import check_range
 
 
 @traced
@@ -59,13 +58,9 @@ class DiscriminatorConfig:
     def __post_init__(self):
         check_widths("hidden_d", self.hidden_d, self.activation_d, fewest=0)
         sizes = ("gradient_penalty", "gradient_target", "entropy_bonus", "weight_decay")
-        for name in (*sizes, "input_noise"):
-            if not 0.0 <= getattr(self, name) < np.inf:
-                raise InputError(f"{name} must be >= 0 and finite, got {getattr(self, name)}")
-        if not 0.0 <= self.label_smoothing < 0.5:
-            raise InputError(f"label_smoothing must lie in [0, 0.5), got {self.label_smoothing}")
-        if not 0.0 < self.lr_d < np.inf:
-            raise InputError(f"lr_d must be > 0 and finite, got {self.lr_d}")
+        check_range(self, "[0, inf)", *sizes, "input_noise")
+        check_range(self, "[0, 0.5)", "label_smoothing")
+        check_range(self, "(0, inf)", "lr_d")
 
 
 class DiscriminatorState(NamedTuple):

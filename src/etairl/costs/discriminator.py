@@ -33,7 +33,7 @@ from etairl.costs.losses import CostInfo, logits, spectrally_normalised
 from etairl.experience import World
 from etairl.hyper import traced
 from etairl.networks import MLP, start_optimiser
-from etairl.types import InputError
+from etairl.types import check_choice
 
 Form = Literal["log_d", "logit", "log_not_d"]
 
@@ -52,10 +52,8 @@ class GanConfig(CostConfig):
     network: DiscriminatorConfig = field(default_factory=DiscriminatorConfig)
 
     def __post_init__(self):
-        for name, allowed in (("inputs", get_args(Inputs)), ("form", get_args(Form))):
-            if getattr(self, name) not in allowed:
-                value = getattr(self, name)
-                raise InputError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
+        check_choice("inputs", self.inputs, get_args(Inputs))
+        check_choice("form", self.form, get_args(Form))
 
     @property
     @override

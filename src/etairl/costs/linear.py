@@ -31,7 +31,7 @@ from etairl.costs.maps import parse_features
 from etairl.experience import World
 from etairl.hyper import traced
 from etairl.penalties import Ball, Simplex, WeightSet, surrogate_step
-from etairl.types import InputError
+from etairl.types import InputError, check_choice, check_range
 
 CostStep = Literal["closed", "ascent", "surrogate"]
 WeightSetName = Literal["ball", "simplex"]
@@ -62,17 +62,11 @@ class LinearConfig(CostConfig):
     """closed: the share of the way, once per cycle; else the rate of each update"""
 
     def __post_init__(self):
-        for name, kinds in (
-            ("cost_step", CostStep),
-            ("inputs", Inputs),
-            ("weights", WeightSetName),
-        ):
-            if getattr(self, name) not in get_args(kinds):
-                known, value = ", ".join(get_args(kinds)), getattr(self, name)
-                raise InputError(f"{name} must be one of {known}, got {value!r}")
+        check_choice("cost_step", self.cost_step, get_args(CostStep))
+        check_choice("inputs", self.inputs, get_args(Inputs))
+        check_choice("weights", self.weights, get_args(WeightSetName))
         Ball(self.radius)
-        if not 0.0 < self.cost_rate < np.inf:
-            raise InputError(f"cost_rate must be > 0 and finite, got {self.cost_rate}")
+        check_range(self, "(0, inf)", "cost_rate")
         if self.cost_step == "closed" and self.cost_rate > 1.0:
             raise InputError(
                 f"cost_rate is a share of the way with the closed step: at most 1, got "

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Int
 from etairl.hyper import traced
 from etairl.measures import FutureSampler
 from etairl.networks import MLP, Activation, check_widths
-from etairl.types import FutureBatch, InputError, Trajectories
+from etairl.types import FutureBatch, Trajectories, check_range
 
 States = Float[np.ndarray, "rows obs"]
 StateActions = Float[np.ndarray, "rows obs_and_act"]
@@ -43,16 +43,11 @@ class IdleConfig:
     """decay of the running mean of the generator's weights, which is what is used"""
 
     def __post_init__(self):
-        for name in ("idle_noise", "idle_steps", "idle_batch"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")
+        check_range(self, "[1, inf)", "idle_noise", "idle_steps", "idle_batch")
         check_widths("hidden_idle", self.hidden_idle, self.activation_idle)
-        if not 0.0 < self.lr_idle < np.inf:
-            raise InputError(f"lr_idle must be > 0 and finite, got {self.lr_idle}")
-        if not 0.0 <= self.idle_penalty < np.inf:
-            raise InputError(f"idle_penalty must be >= 0 and finite, got {self.idle_penalty}")
-        if not 0.0 <= self.idle_average < 1.0:
-            raise InputError(f"idle_average must lie in [0, 1), got {self.idle_average}")
+        check_range(self, "(0, inf)", "lr_idle")
+        check_range(self, "[0, inf)", "idle_penalty")
+        check_range(self, "[0, 1)", "idle_average")
 
 
 class Units(NamedTuple):

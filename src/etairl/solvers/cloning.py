@@ -14,7 +14,7 @@ from etairl.hyper import traced
 from etairl.networks import MLP, Activation, check_widths, start_optimiser
 from etairl.solvers.heads import Head, make_head
 from etairl.solvers.policy import ActionScaling
-from etairl.types import InputError, Spec, Trajectories
+from etairl.types import InputError, Spec, Trajectories, check_range
 
 
 @traced
@@ -37,8 +37,7 @@ class CloningConfig:
         check_widths("hidden", self.hidden, self.activation)
         if not 1 <= self.rounds <= self.updates:
             raise InputError(f"updates must be at least rounds, got {self.updates}, {self.rounds}")
-        if not 0.0 <= self.held_out < 1.0:
-            raise InputError(f"held_out must lie in [0, 1), got {self.held_out}")
+        check_range(self, "[0, 1)", "held_out")
 
 
 class Clone(NamedTuple):

@@ -6,7 +6,7 @@ import numpy as np
 
 from etairl.hyper import traced
 from etairl.networks import Activation, check_widths
-from etairl.types import InputError
+from etairl.types import InputError, check_range
 
 
 @traced
@@ -40,16 +40,11 @@ class SACConfig:
     """standardise observations with running statistics"""
 
     def __post_init__(self):
-        if not 0.0 <= self.gamma_rl < 1.0:
-            raise InputError(f"gamma_rl must lie in [0, 1), got {self.gamma_rl}")
-        if not 0.0 < self.polyak <= 1.0:
-            raise InputError(f"polyak must lie in (0, 1], got {self.polyak}")
+        check_range(self, "[0, 1)", "gamma_rl")
+        check_range(self, "(0, 1]", "polyak")
         check_widths("hidden", self.hidden, self.activation)
-        rates = ("actor_lr", "critic_lr", "temperature_lr")
-        for name in (*rates, "temperature", "first_temperature", "max_gradient_norm"):
-            value = getattr(self, name)
-            if value is not None and not 0.0 < value < np.inf:
-                raise InputError(f"{name} must be > 0 and finite, got {value}")
+        rates = ("actor_lr", "critic_lr", "temperature_lr", "max_gradient_norm")
+        check_range(self, "(0, inf)", *rates, "temperature", "first_temperature")
         if self.target_entropy is not None and not np.isfinite(self.target_entropy):
             raise InputError(f"target_entropy must be finite, got {self.target_entropy}")
 
@@ -72,10 +67,5 @@ class OffPolicy:
     from the cost alone"""
 
     def __post_init__(self):
-        for name in ("solver_updates", "solver_batch"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")
-        if self.critic_cycles < 0:
-            raise InputError(f"critic_cycles must be >= 0, got {self.critic_cycles}")
-        if not 0.0 <= self.cloning < np.inf:
-            raise InputError(f"cloning must be >= 0 and finite, got {self.cloning}")
+        check_range(self, "[1, inf)", "solver_updates", "solver_batch")
+        check_range(self, "[0, inf)", "critic_cycles", "cloning")

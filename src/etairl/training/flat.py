@@ -18,7 +18,7 @@ from etairl.eta import parse_eta
 from etairl.solvers.players import SOLVERS
 from etairl.solvers.solver import SolverConfig
 from etairl.training.settings import TrainConfig
-from etairl.types import InputError
+from etairl.types import InputError, check_choice
 
 Settings = TypeVar("Settings")
 
@@ -88,8 +88,7 @@ def configure(start: TrainConfig | str = "default", **settings: Any) -> TrainCon
 
 def _cost(start: TrainConfig, name: str) -> CostConfig:
     """The costs of an algorithm, with what the start has under the same names."""
-    if name not in ALGORITHMS:
-        raise InputError(f"algorithm must be one of {', '.join(ALGORITHMS)}, got {name!r}")
+    check_choice("algorithm", name, ALGORITHMS)
     algorithm = ALGORITHMS[name]
     if algorithm.fits(start.cost):
         return start.cost
@@ -99,8 +98,7 @@ def _cost(start: TrainConfig, name: str) -> CostConfig:
 
 def _solver(start: TrainConfig, kind: str) -> SolverConfig:
     """A solver, with what the start has under the same names."""
-    if kind not in SOLVERS:
-        raise InputError(f"solver must be one of {', '.join(SOLVERS)}, got {kind!r}")
+    check_choice("solver", kind, SOLVERS)
     if kind == start.solver.kind:
         return start.solver
     return _replaced(SOLVERS[kind](), flatten(start.solver))

@@ -13,7 +13,7 @@ from etairl.measures import EpisodeChoice, FutureSampler, Method
 from etairl.regularisers import parse_regulariser
 from etairl.solvers.players import SACSettings
 from etairl.solvers.solver import SolverConfig
-from etairl.types import HorizonMode, InputError, check_seed
+from etairl.types import HorizonMode, InputError, check_choice, check_range, check_seed
 
 
 @dataclass(frozen=True)
@@ -77,16 +77,9 @@ class TrainConfig:
     generator: IdleConfig = field(default_factory=IdleConfig)
 
     def __post_init__(self):
-        if self.algorithm not in ALGORITHMS:
-            known = ", ".join(ALGORITHMS)
-            raise InputError(f"algorithm must be one of {known}, got {self.algorithm!r}")
-        if self.mode not in get_args(HorizonMode):
-            known = ", ".join(get_args(HorizonMode))
-            raise InputError(f"mode must be one of {known}, got {self.mode!r}")
-        for name in ("horizon", "measure_every", "demonstrations", "patience"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(f"{name} must be at least 1, got {value}")
+        check_choice("algorithm", self.algorithm, ALGORITHMS)
+        check_choice("mode", self.mode, get_args(HorizonMode))
+        check_range(self, "[1, inf)", "horizon", "measure_every", "demonstrations", "patience")
         check_seed(self.seed)
         if self.girl.episodes < 2:
             raise InputError("episodes must be at least 2, to compare them with demonstrations")
@@ -103,14 +96,9 @@ class TrainConfig:
             self.choices.check(self.cost, self.eta)
 
     def _check_idle(self) -> None:
-        for name, value, most in (
-            ("idle_share", self.idle_share, 1.0),
-            ("idle_gate", self.idle_gate, float("inf")),
-        ):
-            if not 0.0 <= value <= most:
-                raise InputError(f"{name} must lie in [0, {most:g}], got {value}")
-        if self.idle_warmup < 0:
-            raise InputError(f"idle_warmup must be >= 0, got {self.idle_warmup}")
+        check_range(self, "[0, 1]", "idle_share")
+        check_range(self, "[0, inf]", "idle_gate")
+        check_range(self, "[0, inf)", "idle_warmup")
         if self.idle is None:
             return
         if self.eta != self.idle:

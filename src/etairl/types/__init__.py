@@ -1,5 +1,6 @@
 """The data everything shares: trajectories, batches, and the roles that other modules fill."""
 
+from etairl.types.checks import check_choice, check_range
 from etairl.types.protocols import HorizonMode, MultiTask, Policy, RejoinableTask, Step, Task
 from etairl.types.spec import DivergedError, InputError, Spec, check_seed
 from etairl.types.trajectories import (
@@ -22,6 +23,8 @@ __all__ = [
     "Step",
     "Task",
     "Trajectories",
+    "check_choice",
+    "check_range",
     "check_seed",
     "constant_columns",
     "offsets_of",
