@@ -68,7 +68,7 @@ def _option(name: str, hint: Any, default: Any, text: str) -> Any:
     )
     shown = " ".join(map(str, default)) if isinstance(default, tuple) else str(default).lower()
     shown = default if isinstance(default, str) else shown
-    hint_text = f"(default: {shown}, or as the preset says)"
+    hint_text = f"(default: {shown})"
     return Annotated[tuple[str, ...], spec, tyro.conf.arg(help=text, help_behavior_hint=hint_text)]
 
 

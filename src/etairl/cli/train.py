@@ -24,11 +24,11 @@ else:
 
 @dataclass(frozen=True)
 class Config:
-    """Learn a policy and a cost from demonstrations."""
+    """Learn a policy and a cost from demonstrations. Defaults of settings are those of `default`."""
 
     output: Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="FOLDER")]
     """the run directory; it must not exist yet"""
-    preset: str | None = None
+    preset: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
     """where the settings below start from: default (starts from random weights), near-clone
     (stays near a clone of the expert), navigation and fetchreach (solve most of many tasks), or
     a column of the paper's table: paper/hopper, paper/halfcheetah, paper/ant, paper/fetchreach,
@@ -41,7 +41,7 @@ class Config:
     settings: tyro.conf.OmitArgPrefixes[Settings] = field(default_factory=_OPTIONS)
     checkpoint_seconds: float = 60.0
     """time between checkpoints"""
-    threads: int | None = None
+    threads: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
     """threads of the simulator; all cores if left out. Results do not depend on it"""
 
 
