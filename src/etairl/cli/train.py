@@ -24,7 +24,7 @@ else:
 
 @dataclass(frozen=True)
 class Config:
-    """Learn a policy and a cost from demonstrations. Defaults of settings are those of `default`."""
+    """Learn a policy and a cost from demonstrations. Defaults are those of the preset default."""
 
     output: Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="FOLDER")]
     """the run directory; it must not exist yet"""
