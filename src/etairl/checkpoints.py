@@ -126,6 +126,16 @@ class Checkpoints:
             raise InputError(f"{error}; {self._remedy()}") from None
         return trees, manifest.values
 
+    def metrics(self) -> list[dict[str, Any]]:
+        """The lines of metrics up to the latest checkpoint, verified."""
+        latest = self._latest()
+        assert latest is not None
+        try:
+            logged = self._logged(Manifest.read(latest))
+        except UnreadableError as error:
+            raise InputError(f"{error}; {self._remedy()}") from None
+        return [json.loads(line) for line in logged.splitlines()]
+
     def _logged(self, manifest: Manifest) -> bytes:
         """The metrics that there were when the checkpoint was written."""
         metrics = self.run / "metrics.jsonl"

@@ -26,9 +26,20 @@ class Algorithm:
     """the weighting, if nothing else is asked for"""
     cost: CostConfig
     """the settings of its costs, if nothing else is asked for"""
-    any_eta: bool = True
+    case_of: str | None = None
+    """the algorithm that it is, with its one weighting; None where any weighting will do"""
     fixed: tuple[str, ...] = ()
     """settings of its costs that make it this algorithm"""
+
+    @property
+    def any_eta(self) -> bool:
+        """Whether it takes every weighting."""
+        return self.case_of is None
+
+    @property
+    def general(self) -> str:
+        """The algorithm that makes the same bytes with the same weighting."""
+        return self.case_of or self.name
 
     def fits(self, cost: CostConfig) -> bool:
         """Whether these costs are those of the algorithm."""
@@ -41,7 +52,10 @@ class Algorithm:
         if not self.fits(cost):
             raise InputError(f"{self.name} has costs of the kind {self.costs}; got {cost}")
         if not self.any_eta and eta != self.eta:
-            raise InputError(f"{self.name} is megan with eta {self.eta}; for {eta} take megan")
+            general = self.case_of
+            raise InputError(
+                f"{self.name} is {general} with eta {self.eta}; for {eta} take {general}"
+            )
 
 
 ALGORITHMS: dict[str, Algorithm] = {
@@ -62,7 +76,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             costs="log D, a discriminator",
             eta="dirac:0",
             cost=GanConfig(),
-            any_eta=False,
+            case_of="megan",
         ),
         Algorithm(
             "emma",

@@ -70,18 +70,8 @@ def whole(word: str) -> int:
         raise ValueError(f"{word!r} is not a whole number") from None
 
 
-def parse(
-    config: type[Parsed],
-    arguments: list[str],
-    command: str,
-    default: Parsed | None = None,
-    pairs: bool = False,
-) -> Parsed:
-    """Fill a config dataclass from the command line; its docstrings are the help.
-
-    With `pairs` every switch has both a positive and a negative form: where a preset may have
-    turned it on already, it must be possible to say either.
-    """
+def parse(config: type[Parsed], arguments: list[str], command: str) -> Parsed:
+    """Fill a config dataclass from the command line; its docstrings are the help."""
     # https://no-color.org: tyro itself looks at the terminal only.
     tyro._experimental_options["ansi_codes"] = not os.environ.get("NO_COLOR")
     errors = io.StringIO()
@@ -91,8 +81,7 @@ def parse(
                 config,
                 args=arguments,
                 prog=f"etairl {command}",
-                default=tyro.MISSING_NONPROP if default is None else default,
-                config=() if pairs else (tyro.conf.FlagCreatePairsOff,),
+                config=(tyro.conf.FlagCreatePairsOff,),
                 registry=_SPELLINGS,
             )
     except SystemExit as stop:

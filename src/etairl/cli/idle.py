@@ -70,7 +70,7 @@ class Config:
 
 def run(arguments: list[str]) -> int:
     """Train the generator, judge it, and print how good it is."""
-    config = parse(Config, arguments, "idle", pairs=True)
+    config = parse(Config, arguments, "idle")
     if config.output is not None and holds_anything(config.output):
         raise InputError(f"{config.output} exists already; choose another folder")
     sampler = FutureSampler(parse_eta(config.eta), config.gamma_irl)

@@ -83,8 +83,7 @@ def rescaled(config: TrainConfig, scale: StudyScale) -> TrainConfig:
 def same_run(config: TrainConfig) -> str:
     """Equal for settings that make the same bytes, however they are spelled."""
     plain = encode(config) | {"eta": str(config.future.eta)}
-    if config.algorithm == "gail":
-        plain["algorithm"] = "megan"
+    plain["algorithm"] = config.choices.general
     if config.future.eta == Dirac(0):
         plain["sampler"] = "exact"  # both samplers are one law here, and draw alike
     return json.dumps(plain, sort_keys=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from etairl.algorithms.registry import ALGORITHMS
 from etairl.decoding import encode
 from etairl.eta import Dirac
 from etairl.evaluation.matching import score
@@ -210,8 +211,7 @@ def _alike(a: TrainConfig, b: TrainConfig, but: Sequence[str]) -> bool:
     for settings in plain:
         for name in ("eta", "seed", *but):
             del settings[name]
-        if settings["algorithm"] == "gail":  # megan with kappa = 0
-            settings["algorithm"] = "megan"
+        settings["algorithm"] = ALGORITHMS[settings["algorithm"]].general
     return plain[0] == plain[1]
 
 

@@ -63,5 +63,5 @@ def cost_maps(result: Result, cells: int = 120) -> CostMaps:
 
 def _title(config: TrainConfig, at_rest: bool) -> str:
     words = [config.algorithm.upper() + (" + Idle" if config.idle else "")]
-    words += [] if config.algorithm == "gail" else [f"η = {config.eta}"]
+    words += [f"η = {config.eta}"] if config.choices.any_eta else []
     return ", ".join([*words, "learned cost" + (" at rest" if at_rest else "")])

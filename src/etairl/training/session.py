@@ -20,7 +20,7 @@ from etairl.buffers import EpisodeBuffer
 from etairl.decoding import encode
 from etairl.idle import Watch
 from etairl.locks import held
-from etairl.runs import RunDirectory, every_seconds, read_metrics
+from etairl.runs import RunDirectory, every_seconds
 from etairl.solvers.policy import ActionScaling
 from etairl.training.events import EventLog
 from etairl.training.measuring import Best, check_finite, keep_best, measure, write_result
@@ -111,8 +111,7 @@ class Session:
 
     def __post_init__(self):
         if self.resumed:
-            last = self.directory.checkpoints.cycle or 0
-            self.rows = [r for r in read_metrics(self.directory.path) if r["cycle"] <= last]
+            self.rows = self.directory.checkpoints.metrics()
 
     @property
     def finished(self) -> bool:
