@@ -18,8 +18,7 @@ from tiny import TINY
 import etairl
 from etairl.algorithms.grl import GrlConfig, grl
 from etairl.algorithms.registry import ALGORITHMS, Algorithm
-from etairl.costs.adversarial import check_finite
-from etairl.costs.family import Cost, CostConfig, standard_units
+from etairl.costs.family import Cost, CostConfig, check_finite, standard_units
 from etairl.experience import Experience, World
 from etairl.hyper import traced
 from etairl.networks import MLP, Normaliser, start_optimiser

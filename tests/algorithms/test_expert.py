@@ -101,7 +101,7 @@ def test_train_interrupt_go_on_and_record(tmp_path):
         [ETAIRL, "expert", "-o", folder, *SMALL], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert "going on from step" in done.stdout
+    assert "resuming from step" in done.stdout
     demos = load_demos(folder / "Pendulum-v1-3x200.npz")
     assert demos.trajectories.lengths.tolist() == [200] * 3
     card = json.loads((folder / "Pendulum-v1-3x200.json").read_text())

@@ -9,8 +9,8 @@ import pytest
 
 from etairl.algorithms import expert
 from etairl.algorithms.expert import (
-    Cycle,
     ExpertConfig,
+    ExpertCycle,
     begin,
     make_expert_task,
     make_solver,
@@ -63,7 +63,7 @@ def _registered() -> Iterator[None]:
         gymnasium.registry.pop(name)
 
 
-def cycles(config: ExpertConfig) -> Iterator[Cycle]:
+def cycles(config: ExpertConfig) -> Iterator[ExpertCycle]:
     task = make_expert_task(config)
     solver = make_solver(config, task)
     return train_expert(config, task, solver, begin(config, task, solver))

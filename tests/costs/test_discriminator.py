@@ -181,6 +181,6 @@ def test_one_compilation_for_all_numbers(rng):
 def test_a_network_with_nan_is_refused(rng):
     cost = make(hidden_d=(4,))
     state = cost.init(jax.random.key(0), points(rng))
-    cost.check(state)
+    cost.check(state, state)
     with pytest.raises(InputError, match="not all finite"):
-        cost.check(state._replace(mean=state.mean * jnp.nan))
+        cost.check(state._replace(mean=state.mean * jnp.nan), state)
