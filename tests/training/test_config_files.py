@@ -80,6 +80,17 @@ class TestOldRuns:
         assert rows[0]["name"] == "learner"
         assert np.isfinite(rows[0]["score"])
 
+    def test_render_reads_them(self, tmp_path):
+        clip = tmp_path / "clip.gif"
+        small = ["--steps=3", "--width=64", "--height=64"]
+        assert main(["render", str(OLD / "run-0.1-pendulum"), "-o", str(clip), *small]) == 0
+        assert clip.read_bytes()[:3] == b"GIF"
+
+    def test_report_reads_them(self, tmp_path):
+        runs = [str(OLD / name) for name in ("run-0.1-pendulum", "run-0.1-navigation")]
+        assert main(["report", *runs, "-o", str(tmp_path / "page")]) == 0
+        assert "Pendulum-v1" in (tmp_path / "page" / "report.html").read_text()
+
     def test_the_normalised_cost_is_read_as_a_score(self):
         result = etairl.Result(OLD / "run-0.1-navigation")
         raw = json.loads((OLD / "run-0.1-navigation" / "result.json").read_text())

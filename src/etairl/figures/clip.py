@@ -107,6 +107,8 @@ class Clip:
         else:
             options["codec"] = "libx264"
             options["output_params"] = ["-crf", "20", "-movflags", "+faststart"]
+        # Else it forks with a hook, which is not safe beside the threads of JAX.
+        os.environ.setdefault("IMAGEIO_FFMPEG_NO_PREVENT_SIGINT", "1")
         encoder = imageio_ffmpeg.write_frames(
             self._beside, (width, height), ffmpeg_log_level="error", **options
         )
