@@ -31,7 +31,7 @@ def evaluate_run(study: Study, job: Job) -> None:
     from etairl.training.result import Result  # late: it needs JAX
 
     study.forget_failure(job)
-    rows = Result(study.run_path(job)).evaluate(study.evaluate)
+    rows = Result(study.run_path(job), trust=True).evaluate(study.evaluate)
     write_json(study.run_path(job) / EVALUATION, [asdict(row) for row in rows])
 
 

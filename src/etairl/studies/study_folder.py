@@ -13,7 +13,7 @@ Whoever works on a run holds a lock on it, which the system takes back when the 
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,10 +22,10 @@ from typing import Literal
 from etairl.decoding import encode
 from etairl.locks import locked
 from etairl.runs import RESUME_FOLDERS, RunDirectory, read_metrics
-from etairl.storage import holds_anything, write_atomic, write_json
+from etairl.storage import holds_anything, read_json, write_atomic, write_json
 from etairl.studies.digest import EVALUATION, Digest, DigestFile, digest_of, seconds_of
 from etairl.studies.jobs import Job, same_run
-from etairl.training.config_files import config_from
+from etairl.training.config_files import code_in, config_from
 from etairl.training.flat import flatten
 from etairl.training.settings import TrainConfig
 from etairl.types import InputError
@@ -65,26 +65,27 @@ class Study:
     """A folder of runs that belong together.
 
     One whose settings name code (an environment of the user's own, say) is opened with `trust`
-    only: whoever runs, resumes or reports on it imports that code.
+    only, or if the same code is `named`: whoever runs or reports on it imports that code.
     """
 
-    def __init__(self, path: Path, trust: bool = False):
+    def __init__(self, path: Path, trust: bool = False, named: Collection[str] = ()):
         self.path, self._digests = path, DigestFile(path)
+        file = path / "study.json"
         try:
-            content = json.loads((path / "study.json").read_text())
-        except (OSError, ValueError) as error:
-            why = error.strerror if isinstance(error, OSError) else error
-            raise InputError(f"{path} is not a study: its study.json: {why}") from None
-        try:
-            self.name: str = content["name"]
-            self.scale: str | None = content["scale"]
-            self.evaluate: int | None = content.get("evaluate")
-            self.jobs = [
-                Job(row["arm"], config_from(row["config"], path / "study.json", trust))
-                for row in content["runs"]
-            ]
-        except (KeyError, TypeError) as error:
-            raise InputError(f"{path} is not a study: its study.json has no {error}") from None
+            content = read_json(file)
+        except InputError as error:
+            raise InputError(f"{path} is not a study: {error}") from None
+        for name, kind in (("name", str), ("scale", str | None), ("runs", list)):
+            if not isinstance(content.get(name), kind):
+                raise InputError(f"{path} is not a study: {file} has no {name}")
+        self.name: str = content["name"]
+        self.scale: str | None = content["scale"]
+        self.evaluate: int | None = content.get("evaluate")
+        self.jobs: list[Job] = []
+        for row in content["runs"]:
+            if not isinstance(row, dict) or not isinstance(row.get("arm"), str):
+                raise InputError(f"{path} is not a study: {file} has a run without a name")
+            self.jobs.append(Job(row["arm"], config_from(row.get("config"), file, trust, named)))
 
     @staticmethod
     def check(path: Path, name: str, scale: str | None, jobs: Sequence[Job]) -> list[Job]:
@@ -129,10 +130,11 @@ class Study:
             evaluate: episodes in which each policy is evaluated once its run is finished.
         """
         every = Study.check(path, name, scale, jobs)
+        named = [code for job in jobs for code in code_in(job.config)]
         rows = [{"name": j.name, "arm": j.arm, "config": encode(j.config)} for j in every]
         asked = {} if evaluate is None else {"evaluate": evaluate}
         write_json(path / "study.json", {"name": name, "scale": scale, **asked, "runs": rows})
-        return Study(path, trust=True)  # whoever has these jobs has said so
+        return Study(path, named=named)  # the caller has these jobs, not those in the folder
 
     def run_path(self, job: Job | str) -> Path:
         """The directory of a run."""

@@ -74,7 +74,7 @@ def work_and_evaluate(
     from etairl.studies.evaluated import evaluate_run
     from etairl.studies.study_folder import Study
 
-    study = Study(folder)
+    study = Study(folder, trust=True)
     job = study.job(name)
     try:
         evaluate_run(study, job)

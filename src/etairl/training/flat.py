@@ -7,6 +7,7 @@ the regulariser is filled in once, and then the settings are frozen.
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from difflib import get_close_matches
+from functools import cache
 from types import UnionType
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
@@ -25,7 +26,11 @@ Settings = TypeVar("Settings")
 
 def known() -> dict[str, Any]:
     """The type of every setting, of all solvers and all costs, by its flat name."""
-    parts = [TrainConfig, *SOLVERS.values(), *(type(a.cost) for a in ALGORITHMS.values())]
+    return _known((TrainConfig, *SOLVERS.values(), *(type(a.cost) for a in ALGORITHMS.values())))
+
+
+@cache
+def _known(parts: tuple[Any, ...]) -> dict[str, Any]:
     hints = {name: hint for part in parts for name, hint in _hints(part)}
     return hints | {"solver": str}
 
