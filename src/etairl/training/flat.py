@@ -18,6 +18,7 @@ from etairl.demos.sources import located
 from etairl.eta import parse_eta
 from etairl.solvers.players import SOLVERS
 from etairl.solvers.solver import SolverConfig
+from etairl.training.presets import preset
 from etairl.training.settings import TrainConfig
 from etairl.types import InputError, check_choice
 
@@ -67,10 +68,7 @@ def configure(start: TrainConfig | str = "default", **settings: Any) -> TrainCon
         start: the name of a preset, or settings.
         settings: by flat name, for instance `algorithm="gail", hidden=(64, 64)`.
     """
-    if isinstance(start, str):
-        from etairl.training.presets import preset
-
-        start = preset(start)
+    start = preset(start) if isinstance(start, str) else start
     given = {name: check_setting(name, value) for name, value in settings.items()}
     name = given.pop("algorithm", start.algorithm)
     parts = {
