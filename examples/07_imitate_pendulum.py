@@ -1,4 +1,4 @@
-"""Imitate the pendulum in the box: MEGAN, half a minute; return and MMD² before and after."""
+"""Imitate the bundled pendulum: MEGAN, half a minute; return and MMD² before and after."""
 
 import tempfile
 from pathlib import Path

@@ -31,20 +31,20 @@ def main() -> None:
     """Train, then list the heaviest features beside a random policy."""
     with tempfile.TemporaryDirectory() as folder:
         result = etairl.train(CONFIG, Path(folder) / "run")
-        verdicts = {v.name: v for v in result.evaluate(10, cloning=False)}
+        rows = {row.name: row for row in result.evaluate(10, cloning=False)}
     print(
         "s0 = cos(angle), s1 = sin(angle), s2 = speed, a0 = torque; gaps in the expert's spread\n"
     )
     print(f"{'feature':<9}{'weight':>8}{'gap of the learner':>22}{'gap of chance':>18}")
-    chance = {gap.name: gap for gap in verdicts["random"].features or ()}
-    for gap in (verdicts["learner"].features or ())[:6]:
+    chance = {gap.name: gap for gap in rows["random"].features or ()}
+    for gap in (rows["learner"].features or ())[:6]:
         other = chance[gap.name]
         print(
             f"{gap.name:<9}{gap.weight:>8.2f}{gap.gap:>14.2f} ± {gap.standard_error:.2f}"
             f"{other.gap:>12.2f} ± {other.standard_error:.2f}"
         )
     for name in ("learner", "random", "expert, held out"):
-        print(f"{name:<18} returns {verdicts[name].return_mean:>8.1f}")
+        print(f"{name:<18} returns {rows[name].return_mean:>8.1f}")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ CORNERS = np.array([[-9.0, 9.0], [0.0, 0.0], [9.0, 9.0], [-9.0, -9.0], [9.0, -9.
 
 
 def main() -> None:
-    """Five targets, three policies, and the demonstrations in the box."""
+    """Five targets, three policies, and the bundled demonstrations."""
     task = make_task(NAME, len(CORNERS), seed=0)
     assert isinstance(task, ProductTask)
     task.assign(CORNERS)

@@ -31,7 +31,7 @@ EXPECTED = {
         "Insulation-v0  sac-eta  ends at 0.5",
     ),
     "10_many_tasks.py": ("8 columns", "planner  solves 5 of 5", "around the lakes, at most 1.2"),
-    "11_invented_futures.py": ("times what two true draws differ by", "walking"),
+    "11_generated_futures.py": ("times what two true draws differ by", "walking"),
 }
 
 

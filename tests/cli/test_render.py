@@ -70,6 +70,19 @@ def test_learner_beside_demonstration(runs, tmp_path, capsys, decode):
     assert [path.name for path in tmp_path.iterdir()] == ["clip.mp4"]
 
 
+def test_a_run_that_names_code_is_drawn_only_if_it_is_trusted(runs, tmp_path, capsys):
+    run = tmp_path / "run"
+    shutil.copytree(runs / "run", run)
+    config = run / "config.json"
+    config.write_text(config.read_text().replace('"Pendulum-v1"', '"nowhere:Pendulum-v1"'))
+    command = ["render", str(run), "-o", str(tmp_path / "clip.gif")]
+    assert main(command) == 2
+    assert "--trust" in capsys.readouterr().err
+    assert main([*command, "--trust"]) == 2  # the module does not exist
+    said = " ".join(capsys.readouterr().err.split())
+    assert "nowhere" in said and "--trust" not in said
+
+
 def test_the_learner_alone_as_a_gif(runs, tmp_path, capsys, decode):
     clip = tmp_path / "clip.gif"
     options = ("--beside", "nothing", "--policy", "best", "--fps", "10", "--steps", "5")

@@ -40,6 +40,8 @@ class RenderConfig:
     """of one panel, in pixels; its caption comes on top"""
     overwrite: bool = False
     """replace an existing file"""
+    trust: bool = False
+    """import code that the run names: an environment or features of its own"""
 
 
 def run(arguments: list[str]) -> int:
@@ -58,7 +60,7 @@ def run(arguments: list[str]) -> int:
     size = (config.width, config.height)
     with ExitStack() as stack:
         with working("loading"):
-            result = Result(config.run, config.policy)
+            result = Result(config.run, config.policy, config.trust)
             steps = min(config.steps or result.config.horizon, result.config.horizon)
             rng = np.random.default_rng([result.config.seed, config.seed, 13])
             scene = make_scene(result, size, config.seed)
