@@ -80,7 +80,8 @@ def test_a_run_that_names_code_is_drawn_only_if_it_is_trusted(runs, tmp_path, ca
     assert "--trust" in capsys.readouterr().err
     assert main([*command, "--trust"]) == 2  # the module does not exist
     said = " ".join(capsys.readouterr().err.split())
-    assert "nowhere" in said and "--trust" not in said
+    assert "nowhere" in said
+    assert "--trust" not in said
 
 
 def test_the_learner_alone_as_a_gif(runs, tmp_path, capsys, decode):
