@@ -50,7 +50,9 @@ class Algorithm:
     def check(self, cost: CostConfig, eta: str) -> None:
         """Refuse choices that would make it another algorithm."""
         if not self.fits(cost):
-            raise InputError(f"{self.name} has costs of the kind {self.costs}; got {cost}")
+            given = (f"{name} {getattr(cost, name)}" for name in self.fixed if hasattr(cost, name))
+            got = ", ".join([cost.kind, *given])
+            raise InputError(f"{self.name} has costs of the kind {self.costs}; got {got}")
         if not self.any_eta and eta != self.eta:
             general = self.case_of
             raise InputError(
