@@ -19,8 +19,8 @@ from etairl.networks import MLP, Normaliser
 from etairl.types import Policy
 
 CostFunction = Callable[[Any, Array, Array, Array], Array]
-"""of a state and of observations, actions, next observations; in a compiled program it is a PyTree: a
-family of costs, or `jax.tree_util.Partial(f)` of a function"""
+"""of a state and of observations, actions, next observations; in a compiled program it is a
+PyTree: a family of costs, or `jax.tree_util.Partial(f)` of a function"""
 
 
 class ExpertPairs(NamedTuple):
