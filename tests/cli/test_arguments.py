@@ -55,6 +55,7 @@ def test_large_powers_are_exact():
     assert whole("1e99") == 10**99
 
 
+@pytest.mark.parametrize("utf8", [True, False])
 @pytest.mark.parametrize("columns", ["40", "80", "100"])
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
@@ -72,7 +73,8 @@ def test_large_powers_are_exact():
         ("s -o f more", "unknown option more"),
     ],
 )
-def test_errors_are_one_sentence(arguments, sentence, columns, monkeypatch):
+def test_errors_are_one_sentence(arguments, sentence, columns, utf8, monkeypatch):
+    monkeypatch.setitem(tyro._experimental_options, "utf8_boxes", utf8)
     monkeypatch.setenv("COLUMNS", columns)
     with pytest.raises(InputError) as caught:
         parse(Made, arguments.split(), "make")

@@ -105,7 +105,7 @@ def test_the_learner_alone_as_a_gif(runs, tmp_path, capsys, decode):
         (("run", "-o", "clip.avi"), "clip.avi: the name of a clip ends in .mp4 or .gif"),
         (("run", "-o", "clip"), "clip: the name of a clip ends in .mp4 or .gif"),
         (("run",), "-o"),
-        (("none", "-o", "clip.mp4"), "none is no run directory"),
+        (("none", "-o", "clip.mp4"), "none is not a run directory"),
         (("unfinished", "-o", "clip.mp4"), "unfinished is not finished yet"),
         (("run", "-o", "clip.mp4", "--steps", "0"), "--steps must be at least 1, got 0"),
         (("run", "-o", "clip.mp4", "--seed", "-1"), "the seed must be >= 0 and below 2^32, got -1"),

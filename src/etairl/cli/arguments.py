@@ -16,7 +16,8 @@ from etairl.types import InputError
 
 Parsed = TypeVar("Parsed")
 _WIDEST_TEXT = 100  # columns; longer lines are hard to read
-_BOX = r"\x1b\[[0-9;]*m|\[/?[a-z]+\]|[│╭╮╰╯─]+"
+# Without UTF-8 a box has blanks for its sides, and rows of hyphens.
+_BOX = r"\x1b\[[0-9;]*m|\[/?[a-z]+\]|[│╭╮╰╯─]+|-{4,}"
 # What tyro says, in plain words; applied in this order to the text of its box.
 _REWORDED = tuple(
     (re.compile(pattern), plain)
@@ -118,7 +119,8 @@ class _Wrapped:
 def _one_sentence(box: str) -> str:
     """Turn a box of tyro's with an error into one sentence."""
     if "Required options" in box:
-        missing = re.findall(r"^│ {5}(\S.*?) *│$", re.sub(r"\x1b\[[0-9;]*m", "", box), re.MULTILINE)
+        plain = re.sub(r"\x1b\[[0-9;]*m", "", box)
+        missing = re.findall(r"^[│ ] {5}(\S.*?) *[│ ]$", plain, re.MULTILINE)
         return f"missing: {', and '.join(missing[:-1])}; see {missing[-1]}"
     sentence = " ".join(re.sub(_BOX, " ", box).split())
     for pattern, plain in _REWORDED:
