@@ -13,7 +13,7 @@ _WORDS = {
 
 
 def check_range(settings: Any, interval: str, *names: str) -> None:
-    """Refuse numbers outside an interval such as `[1, inf)` or `(0, 1]`; None is no number.
+    """Refuse numbers outside an interval such as `[1, inf)` or `(0, 1]`; None passes.
 
     Args:
         settings: an object with the numbers as attributes.
