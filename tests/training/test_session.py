@@ -14,6 +14,7 @@ import pytest
 from tiny import TINY
 
 import etairl
+from etairl.cli.app import main
 from etairl.demos import Selection
 from etairl.runs import RunDirectory, read_metrics
 from etairl.training.config_files import read_config
@@ -234,9 +235,12 @@ def test_presets_are_the_table_of_the_paper():
         assert c.gamma_irl == 1.0
 
 
-def etairl_train(tmp_path, *arguments, output="run"):
-    command = [ETAIRL, "train", "-o", output, *map(str, arguments)]
-    return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100)
+def refused(capsys, *arguments, output="run") -> str:
+    """What a command that is refused says: one line."""
+    assert main(["train", "-o", str(output), *map(str, arguments)]) == 2
+    said = capsys.readouterr().err
+    assert len(said.strip().splitlines()) == 1
+    return said
 
 
 @pytest.mark.parametrize(
@@ -258,32 +262,28 @@ def etairl_train(tmp_path, *arguments, output="run"):
         (("--mode", "fixed", "--env", "CartPole-v1"), "has no switch for its early ends"),
     ],
 )
-def test_bad_input_is_one_sentence_and_writes_nothing(tmp_path, arguments, message):
-    done = etairl_train(tmp_path, *arguments)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
+@pytest.mark.usefixtures("unchecked")
+def test_bad_input_is_one_sentence_and_writes_nothing(tmp_path, capsys, arguments, message):
+    assert message in refused(capsys, *arguments, output=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
-def test_a_folder_is_never_overwritten(result, tmp_path):
+def test_a_folder_is_never_overwritten(result, tmp_path, capsys):
     result.save(tmp_path / "run")
     before = (tmp_path / "run/result.json").read_bytes()
-    done = etairl_train(tmp_path)
-    assert done.returncode == 2
-    assert "already holds a run (finished); choose another folder" in done.stderr
+    told = refused(capsys, output=tmp_path / "run")
+    assert "already holds a run (finished); choose another folder" in told
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos/cat.png").write_text("")
-    done = etairl_train(tmp_path, output="photos")
-    assert "exists and is not a run" in done.stderr
+    assert "exists and is not a run" in refused(capsys, output=tmp_path / "photos")
     assert (tmp_path / "run/result.json").read_bytes() == before
     assert os.listdir(tmp_path / "photos") == ["cat.png"]
 
 
-def test_other_versions_and_other_files_are_refused(result, tmp_path):
+def test_other_versions_and_other_files_are_refused(result, tmp_path, capsys):
     def resume(name):
-        command = [ETAIRL, "resume", name]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert main(["resume", str(tmp_path / name)]) == 2
+        return capsys.readouterr()
 
     result.save(tmp_path / "old")
     (tmp_path / "old/result.json").unlink()
@@ -298,13 +298,12 @@ def test_other_versions_and_other_files_are_refused(result, tmp_path):
 
     before = contents()
     done = resume("old")
-    assert done.returncode == 2
-    assert "was begun with other versions (jax 0.0.1 →" in done.stderr
-    assert done.stdout == ""
+    assert "was begun with other versions (jax 0.0.1 →" in done.err
+    assert done.out == ""
     assert contents() == before
     (tmp_path / "old/config.json").write_text(json.dumps(config | {"colour": "blue"}))
-    assert "unknown or missing settings: colour" in resume("old").stderr
-    assert "is not a run directory" in resume("nowhere").stderr
+    assert "unknown or missing settings: colour" in resume("old").err
+    assert "is not a run directory" in resume("nowhere").err
 
 
 def test_nan_stops_the_run_and_says_where(tmp_path):
