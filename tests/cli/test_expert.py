@@ -110,7 +110,7 @@ def test_a_run_that_was_stopped_ends_with_the_bytes_of_an_unbroken_one(
     said = capsys.readouterr()
     assert "etairl: interrupted; " in said.err
     assert "is kept at step" in said.err
-    assert "the same command goes on" in said.err
+    assert "the same command resumes it" in said.err
 
 
 def test_stopped_in_the_last_cycle(tmp_path, stopping):
@@ -126,7 +126,7 @@ def test_stopped_in_the_last_cycle(tmp_path, stopping):
 
 
 def test_killed_before_the_first_checkpoint(tmp_path, stopping):
-    """There is nothing to go on from: the run begins anew, and its metrics with it."""
+    """There is nothing to resume from: the run begins anew, and its metrics with it."""
     stopping(1000)
     assert train(tmp_path / "unbroken", "Pendulum-v1") == 0
     stopping(4, RuntimeError)
@@ -146,7 +146,7 @@ def test_a_simulator_that_fails_while_acting_loses_nothing(tmp_path, noisy, caps
     assert "motor 7 is on fire" in capsys.readouterr().err
     Noisy.broken = None
     assert train(tmp_path / "failed", noisy) == 0
-    assert "going on from step" in capsys.readouterr().out
+    assert "resuming from step" in capsys.readouterr().out
     assert contents(tmp_path / "failed") == contents(tmp_path / "unbroken")
 
 
@@ -187,7 +187,7 @@ def test_what_diverged_is_not_kept(tmp_path, stopping, capsys):
     [
         (("--env", "Hoper-v5"), "did you mean Hopper-v5"),
         (("--env", "FrozenLake-v1"), "observations of type Discrete are not supported"),
-        (("--horizon", "-3"), "the horizon must be at least 1"),
+        (("--horizon", "-3"), "horizon must be at least 1"),
         (("--seed", "-1"), "seed must be >= 0"),
         (("--seed", "4294967296"), "seed must be >= 0 and below 2^32"),
         (("--steps", "10000"), "all 10000 steps are warm-up"),

@@ -30,7 +30,7 @@ def test_a_dry_run_refuses_a_folder_that_is_no_study(grid, capsys):
     (grid / "mine").mkdir()
     (grid / "mine" / "notes.txt").write_text("mine")
     assert main(["study", "grid.toml", "--dry-run", "-o", "mine"]) == 2
-    assert "mine exists and is no study" in capsys.readouterr().err
+    assert "mine exists and is not a study" in capsys.readouterr().err
     assert [path.name for path in (grid / "mine").iterdir()] == ["notes.txt"]
 
 

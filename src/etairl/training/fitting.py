@@ -41,7 +41,8 @@ def fitting_demos(config: TrainConfig, task: Task, select: Selection | None) -> 
     if isinstance(task, ProductTask):
         check_demonstrated_tasks(config.demos, demos.trajectories, task)
     try:
-        return Demos(demos.trajectories, replace(spec, obs_dim=world), demos.name, demos.clipped)
+        fitting = Demos.of(demos.trajectories, replace(spec, obs_dim=world), demos.name)
+        return replace(fitting, clipped=demos.clipped + fitting.clipped)
     except InputError as error:
         raise InputError(f"{config.demos}: {error}") from None
 

@@ -22,6 +22,7 @@ from etairl.idle import Watch
 from etairl.locks import held
 from etairl.runs import RunDirectory, every_seconds
 from etairl.solvers.policy import ActionScaling
+from etairl.training.config_files import read_config
 from etairl.training.events import EventLog
 from etairl.training.measuring import Best, check_finite, keep_best, measure, write_result
 from etairl.training.multitask import ReturnScale
@@ -74,6 +75,7 @@ def open_run(
         _refuse_begun(directory)
     if directory.finished:
         with held(path):
+            _refuse_others(directory, config)
             directory.clear()
         yield Session(directory)
         return
@@ -96,6 +98,17 @@ def _refuse_begun(directory: RunDirectory) -> None:
         return
     how = "finished" if directory.finished else f"resume it: etairl resume {directory.path}"
     raise InputError(f"{directory.path} already holds a run ({how}); choose another folder")
+
+
+def _refuse_others(directory: RunDirectory, config: TrainConfig) -> None:
+    """The settings of a finished run are compared as they are read, also of version 0.1."""
+    stored = encode(read_config(directory.path, trust=True))
+    differing = [name for name, value in encode(config).items() if stored[name] != value]
+    if differing:
+        raise InputError(
+            f"{directory.path} holds a run with other settings ({', '.join(differing)}); choose "
+            "another folder"
+        )
 
 
 @dataclass
