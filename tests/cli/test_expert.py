@@ -158,8 +158,8 @@ def test_a_judge_that_fails_loses_nothing(tmp_path, noisy, capsys):
     assert "the judge is on fire" in said
     assert "Traceback" not in said
     values = [
-        json.loads(path.read_text())
-        for path in (tmp_path / "run").glob("checkpoints/*/values.json")
+        json.loads(path.read_text())["values"]
+        for path in (tmp_path / "run").glob("checkpoints/*/checkpoint.json")
     ]
     assert [value["steps"] for value in values][-1] >= 200
     assert (tmp_path / "run/replay").is_dir()
