@@ -38,7 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
     for name, value in (
         ("jax_compilation_cache_dir", folder),
-        ("jax_persistent_cache_min_compile_time_secs", 0.1),
+        ("jax_persistent_cache_min_compile_time_secs", 0.0),
     ):
         if name.upper() not in os.environ:
             os.environ[name.upper()] = str(value)
