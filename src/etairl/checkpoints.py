@@ -68,6 +68,9 @@ def _own_checksum(plain: Mapping[str, Any]) -> str:
 class Checkpoints:
     """The checkpoints in a run directory, and the replay that they need."""
 
+    settings: str | None = None
+    """checksum of the settings of the run, once it is open"""
+
     def __init__(self, run: Path):
         self.run = run
 
@@ -102,7 +105,13 @@ class Checkpoints:
         metrics = self.run / "metrics.jsonl"
         logged = metrics.read_bytes() if metrics.is_file() else b""
         Manifest(
-            {**values, "cycle": cycle, "since": max(0, since), "until": self.segments_end()},
+            {
+                **values,
+                "cycle": cycle,
+                "since": max(0, since),
+                "until": self.segments_end(),
+                "settings": self.settings,
+            },
             files,
             {"bytes": len(logged), "sha256": checksum(logged)},
         ).write(folder)
@@ -117,6 +126,11 @@ class Checkpoints:
         assert folder is not None
         try:
             manifest = Manifest.read(folder)
+            if manifest.values["settings"] != self.settings:
+                raise InputError(
+                    f"{self.run / 'config.json'} is not as it was when the run was stopped; "
+                    "restore it, or start a new run"
+                )
             trees = {}
             for name, tree in like.items():
                 file = folder / f"{name}.safetensors"
@@ -167,7 +181,7 @@ class Checkpoints:
     def remove_parts(self) -> None:
         """Remove checkpoints that a killed process left half-written."""
         for part in (self.run / "checkpoints").glob(".*.part"):
-            shutil.rmtree(part)
+            shutil.rmtree(part) if part.is_dir() else part.unlink()
 
     def save_segment(self, begin: int, end: int, arrays: Mapping[str, np.ndarray]) -> None:
         """What the replay gained from `begin` to `end`; the name has the checksum."""
@@ -215,7 +229,7 @@ class Checkpoints:
             )
 
     def _segments(self) -> list[Path]:
-        return sorted(self.run.glob("replay/*-*-*.safetensors"))
+        return sorted(self.run.glob("replay/[0-9]*-[0-9]*-*.safetensors"))
 
     def _drop_segments(self, before: int) -> None:
         """Remove what the replay has forgotten: segments that end at `before` or earlier."""

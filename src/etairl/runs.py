@@ -14,10 +14,19 @@ from pathlib import Path
 from typing import Any
 
 from etairl.checkpoints import Checkpoints
-from etairl.storage import holds_anything, read_json, read_rows, remove_parts, write_json
+from etairl.storage import (
+    UnreadableError,
+    checksum,
+    holds_anything,
+    read_json,
+    read_rows,
+    remove_parts,
+    write_json,
+)
 from etairl.types import InputError
 
 _DEMONSTRATIONS = "demonstrations"
+_RESULT = ("cycles", "transitions", "remaining", "expert_return", "best")
 RESUME_FOLDERS = ("replay", "checkpoints")
 """what a run is resumed from; a finished one needs them no more"""
 _PACKAGES = (
@@ -71,6 +80,8 @@ class RunDirectory:
             demonstrations: their checksum, if there are any.
         """
         wanted = json.loads(json.dumps(config))
+        lasting = {name: value for name, value in wanted.items() if name not in may_change}
+        self.checkpoints.settings = checksum(json.dumps(lasting, sort_keys=True).encode())
         file = self.path / "config.json"
         began_with = versions() | ({_DEMONSTRATIONS: demonstrations} if demonstrations else {})
         if not file.is_file():
@@ -79,15 +90,7 @@ class RunDirectory:
             write_json(file, wanted)
             write_json(self.path / "versions.json", began_with)
             return False
-        stored = read_json(file)
-        free = () if self.finished else may_change
-        names = sorted(set(stored) | set(wanted))
-        differing = [k for k in names if stored.get(k) != wanted.get(k) and k not in free]
-        if differing:
-            raise InputError(
-                f"{self.path} holds a run with other settings ({', '.join(differing)}); choose "
-                "another folder"
-            )
+        self.refuse_others(read_json(file), wanted, () if self.finished else may_change)
         remove_parts(self.path)
         remove_parts(self.path / "replay")
         self.checkpoints.remove_parts()
@@ -96,6 +99,17 @@ class RunDirectory:
         if not (self.path / "versions.json").is_file():  # killed before it was written
             write_json(self.path / "versions.json", began_with)
         return self.checkpoints.any
+
+    def refuse_others(
+        self, stored: Mapping[str, Any], wanted: Mapping[str, Any], free: tuple[str, ...] = ()
+    ) -> None:
+        """Refuse settings that are not those of the run, except for some; they are named."""
+        names = [name for name in _differing(stored, wanted) if name not in free]
+        if names:
+            raise InputError(
+                f"{self.path} holds a run with other settings ({', '.join(names)}); choose another "
+                "folder"
+            )
 
     def check_versions(self) -> None:
         """A run is resumed only with the versions that began it: others make other numbers."""
@@ -113,8 +127,7 @@ class RunDirectory:
     def check_demonstrations(self, digest: str) -> None:
         """A run is resumed only with the demonstrations that began it."""
         file = self.path / "versions.json"
-        began = read_json(file) if file.is_file() else {}
-        if began.get(_DEMONSTRATIONS, digest) != digest:
+        if file.is_file() and read_json(file).get(_DEMONSTRATIONS) != digest:
             raise InputError(
                 f"the demonstrations are not those that {self.path} was begun with; restore them, "
                 "or start a new run"
@@ -144,10 +157,23 @@ class RunDirectory:
 
     def clear(self) -> None:
         """Remove what a finished run has left over, also where a kill was in between."""
-        assert self.finished
+        if not read_json(self.path / "result.json"):
+            raise UnreadableError(f"{self.path / 'result.json'}: it is empty; nothing was removed")
         for name in RESUME_FOLDERS:
             shutil.rmtree(self.path / name, ignore_errors=True)
         remove_parts(self.path)
+
+
+def _differing(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
+    """Names of settings that differ, at any depth."""
+    names = []
+    for name in sorted(set(stored) | set(wanted)):
+        old, new = stored.get(name), wanted.get(name)
+        if isinstance(old, dict) and isinstance(new, dict):
+            names += _differing(old, new)
+        elif old != new:
+            names.append(name)
+    return names
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
@@ -157,10 +183,12 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
 
 def read_result(path: Path) -> dict[str, Any]:
     """The result of a finished run, also of one by version 0.1, which had a normalised cost."""
-    result = read_json(path / "result.json")
-    if isinstance(result.get("remaining"), dict):
-        result["remaining"] = _scored(result["remaining"])
-    return result
+    file = path / "result.json"
+    result = read_json(file)
+    missing = [name for name in _RESULT if name not in result]
+    if missing or not isinstance(result["remaining"], dict):
+        raise UnreadableError(f"{file}: it is damaged ({', '.join(missing or ['remaining'])})")
+    return result | {"remaining": _scored(result["remaining"])}
 
 
 def _scored(row: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 import hashlib
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,6 +21,18 @@ Tree = TypeVar("Tree")
 
 class UnreadableError(InputError):
     """A file is damaged, missing, or out of reach."""
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Whatever a damaged file leads to in here becomes one sentence that names it."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        why = f"{type(error).__name__}: {error}"[:120]
+        raise UnreadableError(f"{path}: it is damaged, or of another version ({why})") from None
 
 
 def write_atomic(path: Path, data: bytes) -> None:

@@ -118,7 +118,7 @@ class _Wrapped:
 
 def _one_sentence(box: str) -> str:
     """Turn a box of tyro's with an error into one sentence."""
-    if "Required options" in box:
+    if "Required options" in box and "Unrecognized options" not in box:
         plain = re.sub(r"\x1b\[[0-9;]*m", "", box)
         missing = re.findall(r"^[│ ] {5}(\S.*?) *[│ ]$", plain, re.MULTILINE)
         return f"missing: {', and '.join(missing[:-1])}; see {missing[-1]}"

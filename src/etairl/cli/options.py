@@ -36,6 +36,7 @@ def settings_options() -> type:
     for algorithm in ALGORITHMS.values():
         defaults = flatten(algorithm.cost) | defaults
     helps = _descriptions()
+    fixed = {name for algorithm in ALGORITHMS.values() for name in algorithm.fixed}
     columns = [
         (
             name,
@@ -43,6 +44,7 @@ def settings_options() -> type:
             field(default=_NOT_GIVEN),
         )
         for name, hint in known().items()
+        if name not in fixed
     ]
     return make_dataclass("Settings", columns, frozen=True)
 

@@ -11,7 +11,7 @@ from etairl.evaluation.diagnostics import diagnose
 from etairl.evaluation.generated_futures import Futures
 from etairl.idle import IdleProgress, Watch
 from etairl.runs import RunDirectory, read_result
-from etairl.training.session import Session, open_run
+from etairl.training.session import Session, open_run, resume_command
 from etairl.training.settings import TrainConfig
 from etairl.types import DivergedError, InputError
 
@@ -116,7 +116,7 @@ def _play(run: Session) -> None:
                     reports.close()  # writes a checkpoint
                     raise KeyboardInterrupt(
                         f"{directory.path} is kept at {report.transitions:,} transitions; resume "
-                        f"it with: etairl resume {directory.path}"
+                        f"it with: {resume_command(directory.path, config)}"
                     )
         except DivergedError as error:
             raise InputError(f"{error}; {_kept(directory)}") from None

@@ -85,7 +85,7 @@ def run(arguments: list[str]) -> int:
         out().print(f"{len(jobs)} runs; nothing was started", markup=False)
         return 0
     with locked(folder / "locks" / "study", 0.0):
-        study = Study.open(folder, name, scale, jobs, evaluate)
+        study = Study.open(folder, name, scale, jobs, evaluate, config.trust)
         for other in others:
             for job in study.reuse(other, jobs):
                 out().print(f"{job.name}: taken from {other.path}", markup=False)

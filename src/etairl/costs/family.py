@@ -140,6 +140,10 @@ class CostConfig(Protocol):
         """The cost of a run."""
         ...
 
+    def code(self) -> list[str]:
+        """Code of the user's own that the settings name, as `module:name`."""
+        return []
+
     def check(self, players: Players) -> None:
         """Refuse what this family cannot be played with."""
 

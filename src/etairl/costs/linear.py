@@ -27,7 +27,7 @@ from etairl.costs.family import (
     check_finite,
 )
 from etairl.costs.features import Features, FeatureState
-from etairl.costs.maps import parse_features
+from etairl.costs.maps import Own, parse_features
 from etairl.experience import World
 from etairl.hyper import traced
 from etairl.penalties import Ball, Simplex, WeightSet, surrogate_step
@@ -78,6 +78,10 @@ class LinearConfig(CostConfig):
     @override
     def needs_next(self) -> bool:
         return self.inputs == "state_next_state"
+
+    @override
+    def code(self) -> list[str]:
+        return [self.features] if isinstance(parse_features(self.features), Own) else []
 
     @override
     def make(self, world: World) -> "LinearCost":

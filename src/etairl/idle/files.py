@@ -1,7 +1,9 @@
 """A generator on disk: what it is and how good as idle.json, weights and units as safetensors."""
 
+import json
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import jax
 
@@ -12,10 +14,22 @@ from etairl.idle.generator import Generator, IdleConfig, Mend, Units
 from etairl.idle.learning import IdleState
 from etairl.idle.quality import Trained
 from etairl.measures import FutureSampler
-from etairl.storage import load_tree, read_json, save_tree, write_json
+from etairl.storage import (
+    checksum,
+    read_bytes,
+    read_json,
+    tree_bytes,
+    tree_from,
+    write_atomic,
+    write_json,
+)
 from etairl.types import InputError
 
 _WEIGHTS, _ABOUT = "idle.safetensors", "idle.json"
+
+
+def _checksum(about: dict[str, Any], weights: bytes) -> str:
+    return checksum(json.dumps(about, sort_keys=True).encode() + weights)
 
 
 def has_generator(folder: Path) -> bool:
@@ -35,14 +49,20 @@ def save_generator(folder: Path, trained: Trained, config: IdleConfig) -> None:
         "config": asdict(config),
         "quality": asdict(trained.quality),
     }
-    write_json(folder / _ABOUT, about)
-    save_tree(folder / _WEIGHTS, (generator.network, units))
+    weights = tree_bytes((generator.network, units))
+    write_json(folder / _ABOUT, about | {"sha256": _checksum(about, weights)})
+    write_atomic(folder / _WEIGHTS, weights)
 
 
 def load_generator(folder: Path, mend: Mend | None = None) -> Trained:
     """As it was saved."""
     file = folder / _ABOUT
-    about = read_json(file)
+    about, weights = read_json(file), read_bytes(folder / _WEIGHTS)
+    if about.pop("sha256", None) != _checksum(about, weights):
+        raise InputError(
+            f"{file}: the checksum of the generator is wrong; remove {_ABOUT} and {_WEIGHTS}, and "
+            "it is trained again"
+        )
     try:
         config = decode(IdleConfig, about["config"], f"{file}: its config")
         quality = decode(Futures, about["quality"], f"{file}: its quality")
@@ -52,5 +72,5 @@ def load_generator(folder: Path, mend: Mend | None = None) -> Trained:
     except (ValueError, TypeError, KeyError) as error:
         raise InputError(f"{file}: cannot be read ({error!r})") from None
     like = IdleState.start(config, jax.random.key(0), Units.blank(obs, act))
-    network, units = load_tree(folder / _WEIGHTS, (like.averaged, like.units))
+    network, units = tree_from(folder / _WEIGHTS, weights, (like.averaged, like.units))
     return Trained(Generator(network, units, sampler, mend), quality)

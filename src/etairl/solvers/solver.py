@@ -153,6 +153,10 @@ class SolverConfig(Protocol):
         """The solver of a run."""
         ...
 
+    def code(self) -> list[str]:
+        """Code of the user's own that the settings name, as `module:name`."""
+        return []
+
     def check(self, omega: str) -> None:
         """Refuse a regulariser, or settings that contradict each other."""
 

@@ -14,7 +14,7 @@ from typing import Any
 from etairl.evaluation.diagnostics import diagnose
 from etairl.locks import locked
 from etairl.runs import read_metrics, read_result
-from etairl.storage import read_json, read_rows, write_atomic
+from etairl.storage import read_json, read_rows, reading, write_atomic
 from etairl.types import InputError
 
 CURVES = ("return", "mmd2_mu", "mmd2_rho", "score")
@@ -47,6 +47,11 @@ class Digest:
 
 def digest_of(run: Path) -> Digest:
     """Of a finished run directory."""
+    with reading(run):
+        return _digest_of(run)
+
+
+def _digest_of(run: Path) -> Digest:
     rows = read_metrics(run)
     last = rows[-_LAST:]
     digest = Digest(
@@ -57,7 +62,7 @@ def digest_of(run: Path) -> Digest:
         seconds_of(run),
         read_json(run / "config.json"),
         _versions(run / "versions.json"),
-        _evaluation(run / EVALUATION),
+        read_evaluation(run),
     )
     _check_finite(digest.result, run / "result.json")
     _check_finite(asdict(digest), run / "metrics.jsonl")
@@ -77,7 +82,8 @@ class DigestFile:
         if name in lines:
             return _parse(lines[name], f"{self._file}, the line of {name}")
         old = self._folder / "summary" / f"{name}.json"
-        return _parse(old.read_text(), str(old)) if old.is_file() else None
+        with reading(old):
+            return _parse(old.read_text(), str(old)) if old.is_file() else None
 
     def put(self, digests: Mapping[str, Digest]) -> None:
         """Add or replace some; the file is written only if that changes it."""
@@ -93,8 +99,9 @@ class DigestFile:
             return {}
         changed = self._file.stat().st_mtime_ns
         if self._read[0] != changed:
-            lines = self._file.read_text().splitlines(keepends=True)
-            self._read = changed, {_name(line, self._file): line for line in lines}
+            with reading(self._file):
+                lines = self._file.read_text().splitlines(keepends=True)
+                self._read = changed, {_name(line, self._file): line for line in lines}
         return self._read[1]
 
 
@@ -131,7 +138,8 @@ def seconds_of(run: Path) -> float | None:
     file = run / "timing.jsonl"
     if not file.is_file():
         return None
-    return float(sum({row["cycle"]: row["seconds"] for row in read_rows(file)}.values()))
+    with reading(file):
+        return float(sum({row["cycle"]: row["seconds"] for row in read_rows(file)}.values()))
 
 
 def _check_finite(value: Any, file: Path) -> None:
@@ -151,10 +159,16 @@ def _versions(file: Path) -> dict[str, str] | None:
     return {name: v for name, v in read_json(file).items() if name != "demonstrations"}
 
 
-def _evaluation(file: Path) -> list[dict[str, Any]] | None:
+def read_evaluation(run: Path) -> list[dict[str, Any]] | None:
     """Of each policy what a table needs: without single features, and without bounds."""
+    file = run / EVALUATION
     if not file.is_file():
         return None
+    with reading(file):
+        return _policies(file)
+
+
+def _policies(file: Path) -> list[dict[str, Any]]:
     plain = ("name", "episodes", "return_mean", "score", "success")
     rows = []
     for row in json.loads(file.read_text()):

@@ -10,7 +10,6 @@
 Whoever works on a run holds a lock on it, which the system takes back when the process ends.
 """
 
-import json
 import os
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -21,11 +20,11 @@ from typing import Literal
 
 from etairl.decoding import encode
 from etairl.locks import locked
-from etairl.runs import RESUME_FOLDERS, RunDirectory, read_metrics
-from etairl.storage import holds_anything, read_json, write_atomic, write_json
-from etairl.studies.digest import EVALUATION, Digest, DigestFile, digest_of, seconds_of
+from etairl.runs import RESUME_FOLDERS, RunDirectory, read_metrics, read_result
+from etairl.storage import holds_anything, read_json, reading, write_atomic, write_json
+from etairl.studies.digest import Digest, DigestFile, digest_of, read_evaluation, seconds_of
 from etairl.studies.jobs import Job, same_run
-from etairl.training.config_files import code_in, config_from
+from etairl.training.config_files import check_trust, code_in, config_from
 from etairl.training.flat import flatten
 from etairl.training.settings import TrainConfig
 from etairl.types import InputError
@@ -75,17 +74,14 @@ class Study:
             content = read_json(file)
         except InputError as error:
             raise InputError(f"{path} is not a study: {error}") from None
-        for name, kind in (("name", str), ("scale", str | None), ("runs", list)):
-            if not isinstance(content.get(name), kind):
-                raise InputError(f"{path} is not a study: {file} has no {name}")
-        self.name: str = content["name"]
-        self.scale: str | None = content["scale"]
-        self.evaluate: int | None = content.get("evaluate")
-        self.jobs: list[Job] = []
-        for row in content["runs"]:
-            if not isinstance(row, dict) or not isinstance(row.get("arm"), str):
-                raise InputError(f"{path} is not a study: {file} has a run without a name")
-            self.jobs.append(Job(row["arm"], config_from(row.get("config"), file, trust, named)))
+        with reading(file):
+            self.name: str = content["name"]
+            self.scale: str | None = content["scale"]
+            self.evaluate: int | None = content.get("evaluate")
+            self.jobs = [
+                Job(row["arm"], config_from(row["config"], file, trust, named))
+                for row in content["runs"]
+            ]
 
     @staticmethod
     def check(path: Path, name: str, scale: str | None, jobs: Sequence[Job]) -> list[Job]:
@@ -118,7 +114,12 @@ class Study:
 
     @staticmethod
     def open(
-        path: Path, name: str, scale: str | None, jobs: Sequence[Job], evaluate: int | None = None
+        path: Path,
+        name: str,
+        scale: str | None,
+        jobs: Sequence[Job],
+        evaluate: int | None = None,
+        trust: bool = False,
     ) -> "Study":
         """Begin or resume a study; runs that are new to it are added.
 
@@ -128,13 +129,16 @@ class Study:
             scale: how its runs were resized, if they were.
             jobs: its runs.
             evaluate: episodes in which each policy is evaluated once its run is finished.
+            trust: code that runs in the folder name may be imported; that of `jobs` may be.
         """
         every = Study.check(path, name, scale, jobs)
         named = [code for job in jobs for code in code_in(job.config)]
+        for job in every:
+            check_trust(job.config, path / "study.json", trust, named)
         rows = [{"name": j.name, "arm": j.arm, "config": encode(j.config)} for j in every]
         asked = {} if evaluate is None else {"evaluate": evaluate}
         write_json(path / "study.json", {"name": name, "scale": scale, **asked, "runs": rows})
-        return Study(path, named=named)  # the caller has these jobs, not those in the folder
+        return Study(path, trust, named)
 
     def run_path(self, job: Job | str) -> Path:
         """The directory of a run."""
@@ -153,8 +157,8 @@ class Study:
         run = self.run_path(job)
         if self.evaluate is None or not RunDirectory(run).finished:
             return True
-        file = run / EVALUATION
-        return file.is_file() and json.loads(file.read_text())[0]["episodes"] == self.evaluate
+        rows = read_evaluation(run)
+        return rows is not None and rows[0]["episodes"] == self.evaluate
 
     def digests(self) -> dict[str, Digest]:
         """Those of all finished runs by name, in the order of the study; new ones are kept.
@@ -234,11 +238,12 @@ class Study:
 
     def failure(self, job: Job) -> str | None:
         """Why a run failed, in a sentence."""
-        try:
-            why = json.loads(self._failure_file(job).read_text())
-        except (OSError, ValueError):
+        file = self._failure_file(job)
+        if not file.is_file():
             return None
-        return f"{why['kind']}: {why['message']}" if why["kind"] else why["message"]
+        why = read_json(file)
+        words = (str(why.get(part) or "") for part in ("kind", "message"))
+        return ": ".join(filter(None, words)) or "unknown"
 
     def _failure_file(self, job: Job) -> Path:
         return self.path / "failures" / f"{job.name}.json"
@@ -247,7 +252,7 @@ class Study:
         """How far a run is."""
         total, run = job.config.girl.transitions, self.run_path(job)
         if RunDirectory(run).finished:
-            reached = json.loads((run / "result.json").read_text())["transitions"]
+            reached = read_result(run)["transitions"]
             return RunProgress(job.name, "finished", reached, total, seconds_of(run), None)
         if (kept := self._kept(job)) is not None:
             reached = kept.result["transitions"]

@@ -6,7 +6,6 @@ from typing import Any
 
 from etairl.algorithms.expert import ExpertConfig
 from etairl.algorithms.registry import cost_kinds
-from etairl.costs.maps import Own, parse_features
 from etairl.decoding import decode
 from etairl.solvers.players import SOLVERS
 from etairl.storage import read_json
@@ -68,9 +67,8 @@ def _player(data: Any, name: str, known: Mapping[str, Callable[..., Any]]) -> An
 
 def code_in(config: TrainConfig) -> list[str]:
     """What of a user's own code the settings name: an environment, a feature map."""
-    features = getattr(config.cost, "features", "identity")
-    own = [features] if isinstance(parse_features(features), Own) else []
-    return own + ([config.env] if ":" in config.env else [])
+    own = [config.env] if ":" in config.env else []
+    return [*own, *config.cost.code(), *config.solver.code()]
 
 
 def check_trust(config: TrainConfig, file: Path, trust: bool, named: Collection[str] = ()) -> None:

@@ -11,7 +11,7 @@ from functools import cache
 from types import UnionType
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from etairl.algorithms.registry import ALGORITHMS
+from etairl.algorithms.registry import ALGORITHMS, Algorithm
 from etairl.costs.family import CostConfig
 from etairl.decoding import checked
 from etairl.demos.sources import located
@@ -119,17 +119,34 @@ def _implied(
     settings["demos"] = located(settings.get("demos", start.demos))
     if settings.get("idle") is not None:
         settings.setdefault("eta", settings["idle"])
+    elif "idle" in settings and start.idle is not None:
+        settings.setdefault("eta", algorithm.eta)
     elif name != start.algorithm and not (algorithm.any_eta and start.eta != start.choices.eta):
         # A weighting of its own, unless the start names one that it can take.
         settings.setdefault("eta", algorithm.eta)
-    settled = flat | settings
-    if settled.get("temperature", 0.0) is None:
-        if algorithm.cost.temperature is not None and settled["frozen_cost"] is None:
-            settings["temperature"] = algorithm.cost.temperature
-        elif settled["omega"] not in ("entropy", "kl"):
-            # An adaptive temperature aims at an entropy or a divergence.
-            settings["temperature"] = settled["first_temperature"]
-    return settings
+    return settings | _temperature(start, algorithm, flat, settings)
+
+
+def _temperature(
+    start: TrainConfig, algorithm: Algorithm, flat: dict[str, Any], given: dict[str, Any]
+) -> dict[str, Any]:
+    """The price of the regulariser, and its target, where they follow from something else."""
+    if "temperature" not in flat:
+        return {}
+    settled, implied = flat | given, dict[str, Any]()
+    other_omega = settled["omega"] != start.omega
+    other_costs = algorithm.cost.temperature != start.cost.temperature
+    if other_omega or other_costs:
+        # They belong to the regulariser, or to the costs, that they were given with.
+        implied = {k: None for k in ("temperature", "target_entropy") if k not in given}
+    if (settled | implied)["temperature"] is not None:
+        return implied
+    if algorithm.cost.temperature is not None and settled["frozen_cost"] is None:
+        return implied | {"temperature": algorithm.cost.temperature}
+    if settled["omega"] not in ("entropy", "kl"):
+        # An adaptive temperature aims at an entropy or a divergence.
+        return implied | {"temperature": settled["first_temperature"]}
+    return implied
 
 
 def _replaced(settings: Settings, changes: Mapping[str, Any]) -> Settings:

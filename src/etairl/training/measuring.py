@@ -22,7 +22,7 @@ from etairl.storage import save_tree
 from etairl.tasks import without_absorbing
 from etairl.training.multitask import ReturnScale, solved
 from etairl.training.preparation import Prepared
-from etairl.types import Task, Trajectories
+from etairl.types import DivergedError, InputError, Task, Trajectories
 
 
 class Best(NamedTuple):
@@ -93,7 +93,10 @@ def check_finite(prepared: Prepared, cycle: Cycle) -> None:
     t = cycle.rolled_out
     actions = ActionScaling(prepared.task.spec).to_solver(t.actions)
     points = as_points(ExpertBuffer.of(t, actions).transitions())
-    prepared.game.cost.check_points(prepared.cost, points)
+    try:
+        prepared.game.cost.check_points(prepared.cost, points)
+    except InputError as error:
+        raise DivergedError(str(error)) from None  # there is nothing to resume from in it
     for name, tree in (("cost", state.cost), ("solver", state.solver)):
         for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
             if not np.isfinite(np.asarray(leaf)).all():

@@ -22,7 +22,7 @@ from etairl.idle import Watch
 from etairl.locks import held
 from etairl.runs import RunDirectory, every_seconds
 from etairl.solvers.policy import ActionScaling
-from etairl.training.config_files import read_config
+from etairl.training.config_files import code_in, read_config
 from etairl.training.events import EventLog
 from etairl.training.measuring import Best, check_finite, keep_best, measure, write_result
 from etairl.training.multitask import ReturnScale
@@ -75,7 +75,9 @@ def open_run(
         _refuse_begun(directory)
     if directory.finished:
         with held(path):
-            _refuse_others(directory, config)
+            # As they are read, also those of version 0.1.
+            stored = encode(read_config(path, trust=True))
+            directory.refuse_others(stored, encode(config))
             directory.clear()
         yield Session(directory)
         return
@@ -93,22 +95,17 @@ def open_run(
         yield Session(directory, prepared, resumed, checkpoint_seconds)
 
 
+def resume_command(run: Path, config: TrainConfig | None = None) -> str:
+    """How a run is resumed on the command line, with the user's word where it names code."""
+    trust = " --trust" if config is not None and code_in(config) else ""
+    return f"etairl resume {run}{trust}"
+
+
 def _refuse_begun(directory: RunDirectory) -> None:
     if not directory.begun:
         return
-    how = "finished" if directory.finished else f"resume it: etairl resume {directory.path}"
+    how = "finished" if directory.finished else f"resume it: {resume_command(directory.path)}"
     raise InputError(f"{directory.path} already holds a run ({how}); choose another folder")
-
-
-def _refuse_others(directory: RunDirectory, config: TrainConfig) -> None:
-    """The settings of a finished run are compared as they are read, also of version 0.1."""
-    stored = encode(read_config(directory.path, trust=True))
-    differing = [name for name, value in encode(config).items() if stored[name] != value]
-    if differing:
-        raise InputError(
-            f"{directory.path} holds a run with other settings ({', '.join(differing)}); choose "
-            "another folder"
-        )
 
 
 @dataclass

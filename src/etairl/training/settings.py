@@ -1,12 +1,13 @@
 """What a run of imitation is asked to do."""
 
-from dataclasses import dataclass, field
-from typing import get_args
+from dataclasses import dataclass, field, fields
+from typing import get_args, get_origin
 
 from etairl.algorithms.girl import GirlConfig
 from etairl.algorithms.registry import ALGORITHMS, Algorithm
 from etairl.costs.discriminator import GanConfig
 from etairl.costs.family import CostConfig, Players
+from etairl.decoding import checked
 from etairl.eta import parse_eta
 from etairl.idle import IdleConfig
 from etairl.measures import EpisodeChoice, FutureSampler, Method
@@ -77,6 +78,9 @@ class TrainConfig:
     generator: IdleConfig = field(default_factory=IdleConfig)
 
     def __post_init__(self):
+        for f in fields(self):
+            if get_origin(f.type) is not None or f.type in (str, int, float, bool):
+                checked(f.name, getattr(self, f.name), f.type)
         check_choice("algorithm", self.algorithm, ALGORITHMS)
         check_choice("mode", self.mode, get_args(HorizonMode))
         check_range(self, "[1, inf)", "horizon", "measure_every", "demonstrations", "patience")
@@ -87,6 +91,7 @@ class TrainConfig:
             text = getattr(self, name)
             if text is not None and str(parse_eta(text)) != text:
                 raise InputError(f"write {name} as {parse_eta(text)}, not as {text}")
+        _ = self.future  # refuses what no sampler can do
         parse_regulariser(self.omega)
         self.solver.check(self.omega)
         self._check_idle()
