@@ -350,7 +350,9 @@ def test_a_run_is_resumed_with_the_versions_and_demonstrations_that_began_it(tmp
 
 def test_results_of_the_first_version_have_a_score(tmp_path):
     """It wrote a normalised cost: 0 the expert, 1 a random policy."""
-    write_json(tmp_path / "result.json", {"remaining": {"normalised_cost": 0.25, "cycles": 3}})
+    whole = dict.fromkeys(("cycles", "transitions", "expert_return", "best"))
+    remaining = {"normalised_cost": 0.25, "cycles": 3}
+    write_json(tmp_path / "result.json", whole | {"remaining": remaining})
     assert read_result(tmp_path)["remaining"] == {"score": 0.75, "cycles": 3}
     (tmp_path / "metrics.jsonl").write_text('{"cycle": 1, "normalised_cost": 1.5}\n')
     assert read_metrics(tmp_path) == [{"cycle": 1, "score": -0.5}]
@@ -432,3 +434,26 @@ def test_what_a_finished_run_has_left_over_is_cleared(directory, tmp_path, rng, 
     directory.clear()
     kept = {p.name for p in (tmp_path / "run").iterdir()}
     assert kept == {"config.json", "versions.json", "result.json"}
+
+
+def test_a_damaged_result_is_refused_and_nothing_is_removed(directory, rng):
+    checkpoint(directory, 1, KEPT, {}, filled(rng, 4))
+    for text in ("garbage", "{}", "5"):
+        (directory.path / "result.json").write_text(text)
+        with pytest.raises(InputError, match=r"result\.json"):
+            directory.clear()
+        with pytest.raises(InputError, match=r"result\.json"):
+            read_result(directory.path)
+    assert directory.checkpoints.any
+
+
+def test_settings_that_were_changed_since_the_checkpoint_are_refused(directory, rng):
+    config = json.loads((directory.path / "config.json").read_text())
+    directory.open(config)
+    checkpoint(directory, 1, KEPT, {}, filled(rng, 4))
+    again = RunDirectory(directory.path)
+    name = next(iter(config))
+    (directory.path / "config.json").write_text(json.dumps(config | {name: "other"}))
+    again.open(config | {name: "other"})
+    with pytest.raises(InputError, match=r"config\.json is not as it was when the run was stopped"):
+        again.checkpoints.load({})

@@ -126,7 +126,7 @@ class Checkpoints:
         assert folder is not None
         try:
             manifest = Manifest.read(folder)
-            if manifest.values["settings"] != self.settings:
+            if self.settings not in (None, manifest.values["settings"]):
                 raise InputError(
                     f"{self.run / 'config.json'} is not as it was when the run was stopped; "
                     "restore it, or start a new run"

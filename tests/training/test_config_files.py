@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -227,3 +228,29 @@ def test_none_is_a_value_where_it_is_allowed():
     assert check_setting("demonstrations", "none") is None
     assert configure(TINY, demonstrations="none").demonstrations is None
     assert configure(TINY, hidden=[32, 32]).solver.sac.hidden == (32, 32)
+
+
+def test_prices_belong_to_their_regulariser_and_their_costs():
+    airl = configure(TINY, algorithm="airl")
+    assert airl.solver.temperature == 1.0
+    assert configure(airl, algorithm="megan").solver.temperature is None
+    fixed = configure(TINY, omega="none")
+    assert fixed.solver.temperature == TINY.solver.sac.first_temperature
+    assert configure(fixed, omega="entropy").solver.temperature is None
+    assert configure("near-clone", omega="entropy").solver.temperature is None
+    assert configure("near-clone", omega="entropy", temperature=0.2).solver.temperature == 0.2
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"horizon": 50.5}, "horizon must be a whole number"),
+        ({"env": None}, "env must be text"),
+        ({"gamma_irl": 2.0}, "gamma must lie in"),
+        ({"sampler": "xx"}, "sampler must be one of"),
+    ],
+)
+@pytest.mark.usefixtures("unchecked")
+def test_settings_built_by_hand_are_checked_too(change, message):
+    with pytest.raises(InputError, match=message):
+        replace(TINY, **change)

@@ -134,7 +134,7 @@ def test_a_generator_comes_back_from_disk(tmp_path):
     with pytest.raises(InputError, match="exists and is not a run"):
         with_generator(prepare(GENERATING), tmp_path)
     (tmp_path / "idle.json").write_text("{}")
-    with pytest.raises(InputError, match=r"idle\.json: cannot be read"):
+    with pytest.raises(InputError, match=r"idle\.json: the checksum of the generator is wrong"):
         load_generator(tmp_path)
 
 

@@ -78,10 +78,8 @@ class Study:
             self.name: str = content["name"]
             self.scale: str | None = content["scale"]
             self.evaluate: int | None = content.get("evaluate")
-            self.jobs = [
-                Job(row["arm"], config_from(row["config"], file, trust, named))
-                for row in content["runs"]
-            ]
+            runs = content["runs"]
+            self.jobs = [Job(r["arm"], config_from(r["config"], file, trust, named)) for r in runs]
 
     @staticmethod
     def check(path: Path, name: str, scale: str | None, jobs: Sequence[Job]) -> list[Job]:
@@ -242,8 +240,7 @@ class Study:
         if not file.is_file():
             return None
         why = read_json(file)
-        words = (str(why.get(part) or "") for part in ("kind", "message"))
-        return ": ".join(filter(None, words)) or "unknown"
+        return ": ".join(str(why[part]) for part in ("kind", "message") if why.get(part))
 
     def _failure_file(self, job: Job) -> Path:
         return self.path / "failures" / f"{job.name}.json"
