@@ -186,7 +186,7 @@ def test_a_report_on_nothing_leaves_nothing_behind(tmp_path, monkeypatch, capsys
 
 def test_a_study_file_without_runs_is_named(tmp_path):
     (tmp_path / "study.json").write_text("{}")
-    with pytest.raises(InputError, match=r"is not a study: its study\.json has no 'name'"):
+    with pytest.raises(InputError, match=r"study\.json: it is damaged"):
         Study(tmp_path)
 
 
