@@ -18,7 +18,7 @@ from tiny import TINY
 import etairl
 from etairl.algorithms.grl import GrlConfig, grl
 from etairl.algorithms.registry import ALGORITHMS, Algorithm
-from etairl.costs.family import Cost, CostConfig, check_finite, standard_units
+from etairl.costs.family import Cost, CostConfig, standard_units
 from etairl.experience import Experience, World
 from etairl.hyper import traced
 from etairl.networks import MLP, Normaliser, start_optimiser
@@ -47,13 +47,12 @@ class ReinforceInfo(NamedTuple):
 
 @traced
 @dataclass(frozen=True)
-class Reinforce:
+class Reinforce(Solver[ReinforceState]):
     """One step of the policy gradient, on the episodes that the policy has just played."""
 
     spec: Spec
     gamma_rl: float
     rate: float
-    needs_clone: ClassVar[bool] = False
 
     @property
     def head(self):
@@ -64,18 +63,12 @@ class Reinforce:
         actor = MLP.init(key, (seen, 16, self.head.actor_outputs), "tanh")
         return ReinforceState(actor, Normaliser.identity(seen), start_optimiser(adam, actor))
 
-    def from_clone(self, state, actor):
-        return state._replace(actor=actor)
-
     def policy(self, state):
         return HeadPolicy(state.actor, self.head, self.spec)
 
     def log_prob(self, state, obs, act):
         rows = (x.reshape(-1, x.shape[-1]) for x in (obs, act))
         return self.head.log_prob(state.actor, *rows).reshape(obs.shape[:-1])
-
-    def observe(self, state, observations):
-        return state
 
     def draw(self, rng: np.random.Generator, data: Experience) -> Batch:
         newest = data.buffer.newest(cycles=1)
@@ -121,6 +114,9 @@ class ReinforceSettings:
     def warnings(self, eta, gamma_irl, horizon):
         return []
 
+    def code(self):
+        return []
+
 
 class MeanState(NamedTuple):
     mean: jax.Array
@@ -133,28 +129,20 @@ class MeanInfo(NamedTuple):
 
 @traced
 @dataclass(frozen=True)
-class MeanSettings:
+class MeanSettings(CostConfig):
     kind: ClassVar[str] = "mean"
-    temperature: ClassVar[float | None] = None
-    needs_next: ClassVar[bool] = False
     steepness: float = 1.0
 
     def make(self, world: World) -> "DistanceToMean":
         return DistanceToMean(self)
 
-    def check(self, players):
-        pass
-
 
 @traced
 @dataclass(frozen=True)
-class DistanceToMean:
+class DistanceToMean(Cost):
     """The squared distance to the expert's mean state, in closed form."""
 
     config: MeanSettings = field(default_factory=MeanSettings)
-    learns: ClassVar[bool] = True
-    needs_next: ClassVar[bool] = False
-    never_positive: ClassVar[bool] = False
 
     def init(self, key, expert):
         return MeanState(*standard_units(np.asarray(expert.obs)))
@@ -167,24 +155,6 @@ class DistanceToMean:
         means = [side.obs.mean(axis=(0, 1)) for side in (own, expert)]
         gap = jnp.linalg.norm((means[0] - means[1]) / state.scale)
         return state._replace(mean=means[1]), MeanInfo(gap)
-
-    def stored(self, state):
-        return state
-
-    def check(self, state, fresh):
-        check_finite(state)
-
-    def check_points(self, state, points):
-        pass
-
-    def warnings(self, state, expert):
-        return []
-
-    def features_of(self, state, points):
-        return None
-
-    def portable(self):
-        return self
 
 
 NEAR = Algorithm(

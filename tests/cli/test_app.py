@@ -203,7 +203,7 @@ def test_demo_trains_shows_a_table_and_can_be_asked_again(tmp_path, times):
     assert (tmp_path / "demo/figures/learning.png").stat().st_size > 10_000
     done = etairl("demo", "-o", tmp_path / "demo", "--transitions", 20_000)
     assert done.returncode == 2
-    assert "holds a run with other settings (girl)" in done.stderr
+    assert "holds a run with other settings (transitions)" in done.stderr
 
 
 def test_a_folder_that_cannot_be_written(tmp_path):
