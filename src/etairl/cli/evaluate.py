@@ -13,24 +13,28 @@ from etairl.evaluation.matching import Distance
 from etairl.training.behaviour import Behaviour
 from etairl.training.config_files import read_config
 from etairl.training.heat_maps import check_mapped, cost_maps
+from etairl.training.judging import DEMONSTRATIONS
 from etairl.training.result import Result
 from etairl.types import InputError, check_seed
 
 
 @dataclass(frozen=True)
 class Config:
-    """Return, score and MMD² of the learner, of behaviour cloning, chance and expert."""
+    """How well a run matches its expert: return, score and MMD², drawn and greedy."""
 
     run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
     """the run directory"""
     policy: Literal["final", "best"] = "final"
     """the policy at the end, or at the smallest MMD² of mu"""
     episodes: int = 50
-    """episodes of each policy"""
+    """episodes of each policy, drawn and greedy"""
     seed: int = 0
     """random seed of the episodes"""
     no_cloning: bool = False
     """leave behaviour cloning out"""
+    figures: bool = False
+    """also play twice the horizon, and draw where in the episode the behaviours differ: into
+    episodes.png of the run directory"""
     json: bool = False
     """print JSON"""
     trust: bool = False
@@ -55,14 +59,22 @@ def run(arguments: list[str]) -> int:
         draw_map(result, config.map)
     with Console(stderr=True).status("loading") as status:
         behaviours = result.evaluate(
-            config.episodes, config.seed, not config.no_cloning, status.update
+            config.episodes, config.seed, not config.no_cloning, config.figures, status.update
         )
+    figure = config.run / "episodes.png"
+    if config.figures:
+        draw_episodes(behaviours, figure)
     if config.json:
         print_json(behaviours)
         return 0
     print_behaviours(behaviours, result)
+    print_quarters(behaviours)
+    if config.figures:
+        print_quarters(behaviours, longer=True)
     print_tasks(behaviours)
     print_features(behaviours)
+    if config.figures:
+        out().print(f"\nwhere in the episode → {figure}", markup=False)
     if config.map is not None:
         out().print(f"\nlearned cost of five targets → {config.map}", markup=False)
     return 0
@@ -85,35 +97,70 @@ def draw_map(result: Result, file: Path) -> None:
     save_figure(cost_maps_figure(maps.targets, maps.costs, maps.title), file)
 
 
+def draw_episodes(behaviours: list[Behaviour], file: Path) -> None:
+    """Survival, and score and MMD² by quarters."""
+    from etairl.figures.episodes import episodes_figure
+    from etairl.figures.save import save_figure
+
+    save_figure(episodes_figure(behaviours), file)
+
+
 def print_behaviours(behaviours: list[Behaviour], result: Result) -> None:
-    """The table, and what its columns mean."""
-    expert = result.metrics["expert_return"]
+    """The tables, and what their columns mean."""
     rows = [
         (
-            v.name,
-            f"{v.return_mean:.1f} ± {v.return_std:.1f}",
+            v.title,
+            "" if v.return_mean is None else f"{v.return_mean:.1f} ± {v.return_std:.1f}",
             f"{v.length:.0f}",
             "" if v.score is None else f"{v.score:.3f}",
-            _distance(v.mmd2_rho),
-            _distance(v.mmd2_mu),
+            *_distance(v.mmd2_rho),
+            *_distance(v.mmd2_mu),
         )
         for v in behaviours
     ]
-    raw = [(v.name, _distance(v.mmd2_rho_raw), _distance(v.mmd2_mu_raw)) for v in behaviours]
-    first = behaviours[0]
-    if first.mmd2_mu.floor is not None:
-        rows.append(("floor", "", "", "", _floor(first.mmd2_rho), _floor(first.mmd2_mu)))
-        raw.append(("floor", _floor(first.mmd2_rho_raw), _floor(first.mmd2_mu_raw)))
-    table(("", "return", "steps", "score", "MMD² rho", "MMD² mu"), rows)
+    columns = ("MMD² rho", "floor", "MMD² mu", "floor")
+    table(("", "return", "steps", "score", *columns), rows)
+    raw = [(v.title, *_distance(v.mmd2_rho_raw), *_distance(v.mmd2_mu_raw)) for v in behaviours]
     out().print("\nMMD² of plain observations and actions, whatever their units", markup=False)
-    table(("", "MMD² rho", "MMD² mu"), raw)
+    table(("", *columns), raw)
+    playing, guessed = result.playing
+    said = "look" if guessed else "are"
+    beside = {v.beside for v in behaviours} - {DEMONSTRATIONS}
+    others = f"; {behaviours[1].playing} rows beside {', '.join(beside)}" if beside else ""
+    floor = behaviours[0].mmd2_mu.floor_by
     out().print(
-        f"\nscore: 0 is random, 1 the expert ({expert if expert is None else round(expert, 1)}). "
-        "MMD² against the demonstrations, above in units of their spread, with 95 % intervals; "
-        "floor: 95 % of random halves of the demonstrations are closer to each other than this.",
+        f"\nThe demonstrations {said} {playing}: {playing} rows beside them{others}. score: 0 is "
+        "random, 1 the expert of the same kind. MMD² above in units of the demonstrations' spread; "
+        "* where p < 0.05 that episodes of one law differ as much. floor: 95 % of comparisons of "
+        f"the expert with itself, at the same sizes, are below ({floor or 'too few steps'}).",
         markup=False,
         soft_wrap=True,
     )
+
+
+def print_quarters(behaviours: list[Behaviour], longer: bool = False) -> None:
+    """Where in the episode everyone who acts like the demonstrations differs from the expert."""
+    rows = []
+    quarters = []
+    for v in behaviours:
+        found = v.longer if longer else v.quarters
+        if v.playing not in (behaviours[0].playing, None) or found is None:
+            continue
+        quarters = found
+        rows += [
+            (v.title, "score", *("" if q.score is None else f"{q.score:.3f}" for q in found)),
+            ("", "MMD² mu", *(_short(q.mmd2_mu) for q in found)),
+            ("", "alive", *(f"{100 * q.alive:.0f} %" for q in found)),
+        ]
+    if not rows:
+        return
+    horizon = quarters[-1].end
+    out().print(f"\nby quarters of the {horizon} steps of an episode", markup=False)
+    table(("", "", *(f"from {q.begin}" for q in quarters)), rows)
+
+
+def _short(d: Distance | None) -> str:
+    return "" if d is None else _distance(d)[0]
 
 
 def print_tasks(behaviours: list[Behaviour]) -> None:
@@ -179,9 +226,6 @@ def _row(shown: dict[str, dict[str, FeatureGap]], name: str) -> list[FeatureGap]
     return [gaps[name] for gaps in shown.values()]
 
 
-def _floor(d: Distance) -> str:
-    return "" if d.floor is None else f"{d.floor:.4f}"
-
-
-def _distance(d: Distance) -> str:
-    return f"{d.value:.4f} [{d.low:.4f}, {d.high:.4f}]"
+def _distance(d: Distance) -> tuple[str, str]:
+    mark = "*" if d.p < 0.05 else ""
+    return f"{d.value:.5f}{mark}", "" if d.floor is None else f"{d.floor:.5f}"

@@ -63,6 +63,8 @@ class Config:
     planner: bool = False
     """do not train: record a policy that plans, for environments that have one (2-D navigation:
     the shortest path; FetchReach: straight to the goal)"""
+    policy: Annotated[str | None, tyro.conf.arg(metavar="SOURCE")] = None
+    """do not train: record the bundled expert of an environment, or that of another run"""
     checkpoint_seconds: float = 60.0
     """time between checkpoints"""
     json: bool = False
@@ -86,6 +88,8 @@ def run(arguments: list[str]) -> int:
             known = ", ".join(planned_names())
             raise InputError(f"{config.train.env} has no planner (there is one for {known})")
         return _record(config, arguments, policy)
+    if config.policy is not None:
+        return _record(config, arguments, load_expert(config.policy))
     if config.train.steps <= config.train.warmup:
         raise InputError(
             f"all {config.train.steps} steps are warm-up, and nothing would be learned; give more "
@@ -197,8 +201,10 @@ def _record(config: Config, arguments: list[str], policy: Policy) -> int:
     rng = np.random.default_rng([train.seed, 7])
     recorded = collect(rng, task, policy, config.episodes, stochastic=config.stochastic)
     name = task.spec.environment or train.env
-    path = config.output / f"{name.replace('/', '-')}-{config.episodes}x{task.horizon}.npz"
-    save_demos(Demos.of(recorded, task.spec, name), path, overwrite=True)
+    playing = "drawn" if config.stochastic else "greedy"
+    title = name.replace("/", "-") + ("-drawn" if config.stochastic else "")
+    path = config.output / f"{title}-{config.episodes}x{task.horizon}.npz"
+    save_demos(Demos.of(recorded, task.spec, name, playing), path, overwrite=True)
     returns = recorded.returns
     assert returns is not None
     solved = _solved(task, recorded)
@@ -211,8 +217,8 @@ def _record(config: Config, arguments: list[str], policy: Policy) -> int:
         "return_std": float(returns.std()),
         **solved,
         "terminated": int(recorded.terminated.sum()),
-        "actions": "drawn" if config.stochastic else "most likely",
-        "training": None if config.planner else asdict(train),
+        "playing": playing,
+        "training": None if config.planner or config.policy else asdict(train),
         "versions": versions(),
     }
     write_json(path.with_suffix(".json"), card)

@@ -2,11 +2,16 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal, get_args
 
 import numpy as np
 from jaxtyping import Float
 
 from etairl.types import InputError, Spec, Trajectories, constant_columns, ragged_rows
+
+Playing = Literal["drawn", "greedy"]
+"""How a policy acts: actions drawn from it, or the most likely ones."""
+PLAYINGS: tuple[Playing, ...] = get_args(Playing)
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +27,8 @@ class Demos:
     name: str = "demonstrations"
     clipped: int = 0
     """How many actions (rows) lay outside the bounds before they were clipped."""
+    playing: Playing | None = None
+    """How the expert acted, where the source says so; `playing_of` guesses it from the data."""
 
     def __post_init__(self):
         columns = (self.trajectories.obs_dim, self.trajectories.act_dim)
@@ -35,12 +42,17 @@ class Demos:
             raise InputError(f"{clipped} actions lie outside the bounds; Demos.of clips them")
 
     @staticmethod
-    def of(trajectories: Trajectories, spec: Spec, name: str = "demonstrations") -> "Demos":
+    def of(
+        trajectories: Trajectories,
+        spec: Spec,
+        name: str = "demonstrations",
+        playing: Playing | None = None,
+    ) -> "Demos":
         """Demonstrations of a task, actions outside its bounds clipped and counted."""
         actions, clipped = trajectories.actions, 0
         if trajectories.act_dim == spec.act_dim:
             actions, clipped = _within_bounds(actions, spec)
-        return Demos(replace(trajectories, actions=actions), spec, name, clipped)
+        return Demos(replace(trajectories, actions=actions), spec, name, clipped, playing)
 
     @cached_property
     def standardiser(self) -> "Standardiser":

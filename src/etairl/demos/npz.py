@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.lib import format as npy
 
-from etairl.demos.dataset import Demos
+from etairl.demos.dataset import PLAYINGS, Demos, Playing
 from etairl.types import InputError, Spec, Trajectories, offsets_of
 
 MAX_BYTES = 2**31
@@ -38,6 +38,7 @@ _EXPECTED = {
     "action_high": ("f", 1, False),
     "discrete_actions": ("iu", 0, False),
     "environment": ("U", 0, False),
+    "playing": ("U", 0, False),
 }
 _KIND_NAMES = {
     "f": "floating-point",
@@ -48,18 +49,19 @@ _KIND_NAMES = {
 }
 
 
-def read_npz(path: Path, max_bytes: int = MAX_BYTES) -> tuple[Trajectories, Spec]:
+def read_npz(path: Path, max_bytes: int = MAX_BYTES) -> tuple[Trajectories, Spec, Playing | None]:
     """Read and check demonstrations.
 
     Args:
         path: a file with `observations` [steps, obs], `actions` [steps, act], `terminals` and
             `timeouts` [steps], `episode_lengths` [episodes], and optionally `rewards` [steps],
             `final_observations` [episodes, obs], `tasks` [episodes, task], `action_low` and
-            `action_high` [act], `discrete_actions` and `environment`.
+            `action_high` [act], `discrete_actions`, `environment` and `playing` ("drawn" or
+            "greedy").
         max_bytes: refuse files whose arrays declare more than this.
 
     Returns:
-        The checked trajectories, and what the file says about their task.
+        The checked trajectories, what the file says about their task, and how they were played.
     """
     if not path.is_file():
         raise InputError(f"no such file: {path}")
@@ -68,7 +70,7 @@ def read_npz(path: Path, max_bytes: int = MAX_BYTES) -> tuple[Trajectories, Spec
             headers = _read_headers(archive)
             _check_headers(headers, max_bytes)
             arrays = {name: _read_array(archive, header) for name, header in headers.items()}
-        return _to_trajectories(arrays)
+        return *_to_trajectories(arrays), _playing(arrays)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     except zipfile.BadZipFile:
@@ -232,6 +234,13 @@ def _to_trajectories(arrays: dict[str, np.ndarray]) -> tuple[Trajectories, Spec]
     return trajectories, spec
 
 
+def _playing(arrays: dict[str, np.ndarray]) -> Playing | None:
+    said = str(arrays["playing"]) if "playing" in arrays else None
+    if said not in (None, *PLAYINGS):
+        raise InputError(f"playing must be {' or '.join(PLAYINGS)}, it is {said!r}")
+    return said
+
+
 def write_npz(demos: Demos, path: Path) -> None:
     """Write demonstrations; the file appears whole or not at all. Equal demos, equal bytes."""
     t, spec = demos.trajectories, demos.spec
@@ -248,6 +257,7 @@ def write_npz(demos: Demos, path: Path) -> None:
         "action_high": spec.action_high,
         "discrete_actions": spec.discrete_actions,
         "environment": spec.environment,
+        "playing": demos.playing,
     }
     known = {name: np.asarray(array) for name, array in arrays.items() if array is not None}
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")

@@ -40,17 +40,18 @@ def load_demos(
 
         name = text.removeprefix(_MINARI)
         trajectories, spec = read_minari(name, max_bytes)
+        playing = None
     else:
         name = Path(source).stem
         path = BUNDLED / f"{text}.npz" if text in bundled_demos() else _existing(Path(source))
-        trajectories, spec = read_npz(path, max_bytes)
+        trajectories, spec, playing = read_npz(path, max_bytes)
     if bounds is not None:
         low, high = ((float(bound),) * spec.act_dim for bound in bounds)
         spec = replace(spec, action_low=low, action_high=high)
     try:
         if select is not None:
             trajectories = select(trajectories)
-        return Demos.of(trajectories, spec, name)
+        return Demos.of(trajectories, spec, name, playing)
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
 

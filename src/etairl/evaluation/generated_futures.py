@@ -105,7 +105,8 @@ def _terms(
     points = np.stack([np.concatenate([states, side], axis=1) for side in (x, y)], axis=1)
     points = points.reshape(2 * n, -1)
     signs = np.tile([1.0, -1.0], n)
-    h = kernel_sums(points, np.repeat(np.arange(n), 2), float(points.shape[1]), signs)
+    pairs = np.repeat(np.arange(n), 2)
+    h = kernel_sums(points, pairs, float(points.shape[1]), signs[None])[0]
     np.fill_diagonal(h, 0.0)
     return h
 

@@ -46,9 +46,9 @@ def kernel_sums(
     points: Sample,
     groups: Int[np.ndarray, " rows"],
     bandwidth: float,
-    weights: Float[np.ndarray, " rows"] | None = None,
+    weights: Float[np.ndarray, "laws rows"] | None = None,
     progress: OnProgress | None = None,
-) -> Float[np.ndarray, "groups groups"]:
+) -> Float[np.ndarray, "laws groups groups"]:
     r"""$S_{gh} = \sum_{i \in g,\, j \in h,\, i \ne j} a_i a_j\, k(x_i, x_j)$ for all groups $g, h$.
 
     Blocked: memory does not grow with the number of points. The squared distance comes from one
@@ -60,12 +60,14 @@ def kernel_sums(
         points: $x$, one point per row.
         groups: group number 0, 1, … of each point, ascending.
         bandwidth: $h$.
-        weights: $a$; 1 if left out.
+        weights: $a$, a row for each law: the kernel is computed once for all of them. One row of
+            ones if left out.
         progress: called with the finished fraction after each block of rows.
     """
     count = int(groups[-1]) + 1
+    weights = np.ones((1, len(points))) if weights is None else weights
     left, right = _factors(points, bandwidth)
-    sums = np.zeros((count, count))
+    sums = np.zeros((len(weights), count, count))
 
     def one(start: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return _row_block(left, right, groups, weights, start, count)
@@ -74,8 +76,8 @@ def kernel_sums(
     with threadpool_limits(1), ThreadPoolExecutor(os.cpu_count()) as threads:
         starts = range(0, len(points), _BLOCK)
         for start, (present, own, other) in zip(starts, threads.map(one, starts), strict=True):
-            sums[present] += own + other
-            sums[:, present] += other.T
+            sums[:, present] += own + other
+            sums[:, :, present] += other.swapaxes(1, 2)
             if progress is not None:
                 # A block of rows has as many columns as lie to its right: a triangle.
                 left_over = max(0.0, 1.0 - (start + _BLOCK) / len(points))
@@ -87,23 +89,24 @@ def _row_block(
     left: np.ndarray,
     right: np.ndarray,
     groups: np.ndarray,
-    weights: np.ndarray | None,
+    weights: np.ndarray,
     start: int,
     count: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Groups of a block of rows; their sums with the same block, and with all later columns."""
     rows = slice(start, start + _BLOCK)
-    present, row_sum = _indicator(groups[rows], weights, rows, left.dtype)
-    own, other = np.zeros((2, len(present), count))
+    present, row_sums = indicators(groups[rows], weights[:, rows], left.dtype)
+    own, other = np.zeros((2, len(weights), len(present), count))
     for j in range(start, len(left), _BLOCK):
         columns = slice(j, j + _BLOCK)
         block = left[rows] @ right[columns].T
         np.exp(block, out=block)
         if j == start:
             np.fill_diagonal(block, 0.0)
-        column_groups, column_sum = _indicator(groups[columns], weights, columns, left.dtype)
-        part = row_sum.T.astype(np.float64) @ (block @ column_sum).astype(np.float64)
-        (own if j == start else other)[:, column_groups] += part
+        column_groups, column_sums = indicators(groups[columns], weights[:, columns], left.dtype)
+        for law, (row_sum, column_sum) in enumerate(zip(row_sums, column_sums, strict=True)):
+            part = row_sum.T.astype(np.float64) @ (block @ column_sum).astype(np.float64)
+            (own if j == start else other)[law][:, column_groups] += part
     return present, own, other
 
 
@@ -118,12 +121,12 @@ def _factors(points: np.ndarray, bandwidth: float) -> tuple[np.ndarray, np.ndarr
     return left.astype(dtype), right.astype(dtype)
 
 
-def _indicator(
-    groups: np.ndarray, weights: np.ndarray | None, rows: slice, dtype: np.dtype
+def indicators(
+    groups: np.ndarray, weights: np.ndarray, dtype: np.dtype
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The groups in a block of rows, and the matrix that sums (weighted) rows by group."""
+    """The groups in a block of rows, and for each law the matrix that sums its rows by group."""
     first = int(groups[0])
     present = np.arange(first, int(groups[-1]) + 1)
-    matrix = np.zeros((len(groups), len(present)), dtype)
-    matrix[np.arange(len(groups)), groups - first] = 1.0 if weights is None else weights[rows]
-    return present, matrix
+    matrices = np.zeros((len(weights), len(groups), len(present)), dtype)
+    matrices[:, np.arange(len(groups)), groups - first] = weights
+    return present, matrices

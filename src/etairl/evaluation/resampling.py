@@ -32,22 +32,15 @@ class Pool(NamedTuple):
         groups: Groups | None,
         bandwidth: Bandwidth,
         progress: OnProgress | None = None,
-        weights: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> "Pool":
         """Sum the kernel over all pairs of groups."""
         points = checked(x, y)
         if groups is None:
             ids, in_x = (np.arange(len(points)) >= len(x)).astype(np.int64), 1
         else:
-            ids, in_x = _numbered(groups, (len(x), len(points) - len(x)))
+            ids, in_x = numbered(groups, (len(x), len(points) - len(x)))
         h = resolve_bandwidth(points, bandwidth)
-        if weights is None:
-            sums, sizes = kernel_sums(points, ids, h, progress=progress), np.bincount(ids)
-        else:
-            assert groups is not None, "weighted points need groups"
-            both = np.concatenate(weights)
-            sums = kernel_sums(points, ids, h, both, progress)
-            sizes = np.bincount(ids, weights=both)
+        sums, sizes = kernel_sums(points, ids, h, progress=progress)[0], np.bincount(ids)
         return Pool(sums, sizes, np.arange(len(sizes)) < in_x, groups is None)
 
     def value(self) -> float:
@@ -55,25 +48,41 @@ class Pool(NamedTuple):
         first = self.of_x[None].astype(np.float64)
         return float(self.mmd2(first, 1.0 - first)[0])
 
-    def resampled(self, rng: np.random.Generator, resamples: int) -> Float[np.ndarray, " samples"]:
-        """With groups of either side drawn again, with replacement."""
+    def interval(
+        self, rng: np.random.Generator, level: float = 0.95, resamples: int = 1000
+    ) -> tuple[float, float]:
+        """Percentile interval from groups of either side drawn again, with replacement.
+
+        A draw with fewer than two distinct groups on a side has no pairs: it says nothing, and is
+        left out. The interval is widened, where that is needed, to hold the value itself.
+        """
         counts = np.zeros((resamples, len(self.of_x)))
         for side in (self.of_x, ~self.of_x):
             many = int(side.sum())
             counts[:, side] = rng.multinomial(many, np.full(many, 1.0 / many), size=resamples)
-        # A draw of one episode over and over has no pairs: it says nothing, and is left out.
-        with np.errstate(invalid="ignore", divide="ignore"):
-            values = self.mmd2(counts * self.of_x, counts * ~self.of_x)
-        return values[np.isfinite(values)]
+        distinct = [(counts[:, side] > 0).sum(axis=1) for side in (self.of_x, ~self.of_x)]
+        counts = counts[self.within | (np.minimum(*distinct) >= 2)]
+        value = self.value()
+        if not len(counts):
+            return value, value
+        values = self.mmd2(counts * self.of_x, counts * ~self.of_x)
+        low, high = np.quantile(values, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+        return min(float(low), value), max(float(high), value)
 
-    def split(
-        self, rng: np.random.Generator, side: Bool[np.ndarray, " groups"], splits: int
+    def p_value(self, rng: np.random.Generator, permutations: int = 1000) -> float:
+        """Share of relabellings of the groups with an MMD² as large: "both are of one law"."""
+        labels = np.broadcast_to(self.of_x, (permutations + 1, len(self.of_x))).astype(np.float64)
+        labels[1:] = rng.permuted(labels[1:], axis=1)
+        values = self.mmd2(labels, 1.0 - labels)
+        # The same split summed in another order may differ in the last bit: count it as a tie.
+        return float((values >= values[0] - 1e-12 * np.abs(values).max()).mean())
+
+    def null(
+        self, rng: np.random.Generator, many: tuple[int, int], splits: int
     ) -> Float[np.ndarray, " samples"]:
-        """Random halves of the groups of one side against each other."""
-        chosen = _halves(rng, int(side.sum()), splits)
-        half = np.zeros((len(chosen), len(side)))
-        half[:, side] = chosen
-        return self.mmd2(half, side - half)
+        """So many groups of all against so many others, drawn at random: both are of one law."""
+        first, second = _disjoint(rng, len(self.of_x), many, splits)
+        return self.mmd2(first.astype(np.float64), second.astype(np.float64))
 
     def mmd2(
         self, a: Float[np.ndarray, "samples groups"], b: Float[np.ndarray, "samples groups"]
@@ -93,6 +102,15 @@ class Pool(NamedTuple):
         return mean_of_pairs(a) + mean_of_pairs(b) - 2.0 * across
 
 
+def null_scale(n: int, m: int) -> float:
+    r"""Spread of an MMD² of n against m groups of one law, up to a factor that is that law's own.
+
+    The kernel, centred, is all that is left: $\operatorname{Var} = 2v\,[\frac1{n(n-1)} +
+    \frac1{m(m-1)} + \frac2{nm}]$ with $v$ its second moment between two groups.
+    """
+    return math.sqrt(1.0 / (n * (n - 1)) + 1.0 / (m * (m - 1)) + 2.0 / (n * m))
+
+
 def checked(x: np.ndarray, y: np.ndarray | None) -> np.ndarray:
     """The points of both samples; a single sample, for its floor, where y is None."""
     sides = [x] if y is None else [x, y]
@@ -107,7 +125,7 @@ def checked(x: np.ndarray, y: np.ndarray | None) -> np.ndarray:
     return points
 
 
-def _numbered(groups: Groups, rows: tuple[int, int]) -> tuple[np.ndarray, int]:
+def numbered(groups: Groups, rows: tuple[int, int]) -> tuple[np.ndarray, int]:
     """Group numbers 0, 1, … over both samples, and how many of them belong to x."""
     numbers, before = [], 0
     for name, side, many in zip("xy", groups, rows, strict=True):
@@ -121,13 +139,15 @@ def _numbered(groups: Groups, rows: tuple[int, int]) -> tuple[np.ndarray, int]:
     return np.concatenate(numbers), int(numbers[0][-1]) + 1
 
 
-def _halves(rng: np.random.Generator, episodes: int, splits: int) -> np.ndarray:
-    """All ways to take half of the episodes where they are few, random ones otherwise."""
-    size = episodes // 2
-    if math.comb(episodes, size) <= splits:
-        chosen = list(combinations(range(episodes), size))
-        halves = np.zeros((len(chosen), episodes), dtype=bool)
-        np.put_along_axis(halves, np.array(chosen), True, axis=1)
-        return halves
-    labels = np.broadcast_to(np.arange(episodes) < size, (splits, episodes))
-    return rng.permuted(labels, axis=1)
+def _disjoint(
+    rng: np.random.Generator, groups: int, many: tuple[int, int], splits: int
+) -> tuple[Bool[np.ndarray, "splits groups"], Bool[np.ndarray, "splits groups"]]:
+    """Two sets of groups without a common one: all ways where they are few, else random ones."""
+    n, m = many
+    if n + m == groups and math.comb(groups, n) <= splits:
+        chosen = np.array(list(combinations(range(groups), n)))
+        first = np.zeros((len(chosen), groups), dtype=bool)
+        np.put_along_axis(first, chosen, True, axis=1)
+        return first, ~first
+    order = rng.permuted(np.broadcast_to(np.arange(groups), (splits, groups)), axis=1)
+    return order < n, (order >= n) & (order < n + m)

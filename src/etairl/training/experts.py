@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import jax
+import numpy as np
 
 from etairl.demos import bundled_demos, load_demos
 from etairl.demos.sources import BUNDLED
@@ -11,6 +12,7 @@ from etairl.storage import load_tree, read_json
 from etairl.tasks import make_task, planned_expert
 from etairl.tasks.catalogue import planned_names
 from etairl.training.config_files import expert_config
+from etairl.training.settings import TrainConfig
 from etairl.types import InputError, Policy
 
 
@@ -54,3 +56,20 @@ def load_expert(source: str | Path, trust: bool = False) -> Policy:
     fresh = solver.init(jax.random.key(0))
     actor, normaliser = load_tree(weights, (fresh.actor, fresh.normaliser))
     return solver.policy(fresh._replace(actor=actor, normaliser=normaliser))
+
+
+def expert_of(config: TrainConfig) -> Policy | None:
+    """The policy behind the demonstrations of a run, where it is known: planned or bundled."""
+    policy = planned_expert(config.env)
+    if policy is None and config.demos in bundled_demos():
+        spec = load_demos(config.demos).spec
+        if (BUNDLED / f"{spec.environment}-policy.safetensors").is_file():
+            policy = load_expert(str(spec.environment))
+    if policy is None or config.mode != "absorbing":
+        return policy
+    known = policy
+
+    def unmarked(rng: np.random.Generator | None, observations: np.ndarray) -> np.ndarray:
+        return known(rng, observations[:, :-1])
+
+    return unmarked

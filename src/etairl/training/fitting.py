@@ -41,7 +41,9 @@ def fitting_demos(config: TrainConfig, task: Task, select: Selection | None) -> 
     if isinstance(task, ProductTask):
         check_demonstrated_tasks(config.demos, demos.trajectories, task)
     try:
-        fitting = Demos.of(demos.trajectories, replace(spec, obs_dim=world), demos.name)
+        fitting = Demos.of(
+            demos.trajectories, replace(spec, obs_dim=world), demos.name, demos.playing
+        )
         return replace(fitting, clipped=demos.clipped + fitting.clipped)
     except InputError as error:
         raise InputError(f"{config.demos}: {error}") from None

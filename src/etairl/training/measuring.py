@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float
 from etairl.algorithms.girl import Cycle, State, as_points
 from etairl.buffers import EpisodeBuffer
 from etairl.evaluation.diagnostics import collapsed, diagnose
-from etairl.evaluation.matching import MEASURES
+from etairl.evaluation.matching import Steps
 from etairl.experience import ExpertBuffer
 from etairl.networks import MLP, Normaliser
 from etairl.runs import RunDirectory
@@ -20,9 +20,14 @@ from etairl.solvers.policy import ActionScaling
 from etairl.solvers.solver import SolverState
 from etairl.storage import save_tree
 from etairl.tasks import without_absorbing
+from etairl.training.behaviour import Expert
+from etairl.training.judging import LEARNER, Stage, judge_all
 from etairl.training.multitask import ReturnScale, solved
 from etairl.training.preparation import Prepared
 from etairl.types import DivergedError, InputError, Task, Trajectories
+
+FRESH_EPISODES = 10
+"""of each kind, played by the policy at the end of a run"""
 
 
 class Best(NamedTuple):
@@ -66,8 +71,7 @@ def measure(
     row |= {f"solver/{k}": float(v) for k, v in cycle.solver_info._asdict().items()}
     last = state.transitions >= config.girl.transitions
     if state.cycles % config.measure_every == 0 or last:
-        for name in MEASURES:
-            row[f"mmd2_{name}"] = prepared.reference.mmd2(world, name)
+        row |= {f"mmd2_{name}": value for name, value in prepared.reference.mmd2(world).items()}
         if row["mmd2_mu"] < float(best.score):
             best = keep_best(state, row["mmd2_mu"])
     odd = ", ".join(key for key, value in row.items() if not np.isfinite(value))
@@ -131,7 +135,8 @@ def write_result(
         remaining = without_absorbing(remaining)
     returns, expert = remaining.returns, prepared.demos.trajectories.returns
     assert returns is not None
-    rng = np.random.default_rng([config.seed, 3])
+    stage = Stage(prepared, {LEARNER: prepared.game.solver.policy(state.solver)}, FRESH_EPISODES)
+    drawn = stage.experts["drawn"]  # as the learner's actions in its replay
     collapse = collapsed(rows)
     futures = prepared.futures
     directory.finish(
@@ -143,8 +148,9 @@ def write_result(
                 "return": float(returns.mean()),
                 "return_std": float(returns.std()),
                 **solved(prepared, remaining, scale),
-                **{k: asdict(d) for k, d in prepared.reference.distances(rng, remaining).items()},
+                **_compared(drawn, remaining, config.seed),
             },
+            "fresh": [asdict(behaviour) for behaviour in judge_all(stage)],
             "expert_return": None if expert is None else float(expert.mean()),
             "best": {"cycle": int(best.cycle), "mmd2_mu": float(best.score)},
             "idle": None if futures is None else asdict(futures),
@@ -153,6 +159,18 @@ def write_result(
             "diagnostics": [asdict(d) for d in diagnose(rows)],
         }
     )
+
+
+def _compared(expert: Expert, played: Trajectories, seed: int) -> dict[str, Any]:
+    """Beside an expert that acts in the same way: the score, and the distances of all steps."""
+    assert played.returns is not None
+    found: dict[str, Any] = {"beside": expert.name}
+    found["score"] = expert.score(float(played.returns.mean()))
+    rng, steps = np.random.default_rng([seed, 3]), Steps.of(played)
+    for suffix, reference in (("", expert.scaled), ("_raw", expert.raw)):
+        for name, distance in reference.distances(rng, steps).items():
+            found[f"mmd2_{name}{suffix}"] = asdict(distance)
+    return found
 
 
 def save_policy(path: Path, solver: SolverState) -> None:

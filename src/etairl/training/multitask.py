@@ -18,9 +18,10 @@ from etairl.training.preparation import Prepared
 from etairl.training.settings import TrainConfig
 from etairl.types import Policy, Trajectories
 
-EXPERT = "expert, planned"
+EXPERT = "expert"
 _CHANCE_EPISODES = 25
-_LONGER = 2
+LONGER = 2
+"""by how much the horizon of the longer episodes is longer than that of training"""
 
 
 @dataclass(frozen=True)
@@ -43,29 +44,32 @@ def play_tasks(
     seed: int,
     tasks: Float[np.ndarray, "episodes task"] | int,
     longer: int = 1,
+    drawn: bool = True,
 ) -> Trajectories:
     """One episode per task given, or so many with tasks from the law of all.
 
     Args:
         config: of the run.
-        policy: draws its actions.
+        policy: who plays.
         seed: of starts, tasks and actions.
         tasks: the tasks, or how many to draw.
         longer: by how much the horizon is longer than that of training.
+        drawn: draw actions, or take the most likely ones.
     """
-    drawn = isinstance(tasks, int)
-    law: LawName = "full" if drawn else "training"
+    from_all = isinstance(tasks, int)
+    law: LawName = "full" if from_all else "training"
     task = make_task(
         config.env,
-        tasks if drawn else len(tasks),
+        tasks if from_all else len(tasks),
         horizon=longer * config.horizon,
         seed=seed,
         law=law,
     )
     assert isinstance(task, ProductTask)
-    if not drawn:
+    if not from_all:
         task.assign(tasks)
-    return collect(np.random.default_rng([seed, 13]), task, policy, task.envs)
+    rng = np.random.default_rng([seed, 13])
+    return collect(rng, task, policy, task.envs, stochastic=drawn)
 
 
 def demonstrated_tasks(prepared: Prepared, episodes: int, seed: int) -> np.ndarray:
@@ -116,7 +120,7 @@ def solved(prepared: Prepared, played: Trajectories, scale: ReturnScale | None) 
 
 
 def generalise(
-    prepared: Prepared, policies: dict[str, Policy], episodes: int, seed: int
+    prepared: Prepared, policies: dict[str, Policy], episodes: int, seed: int, drawn: bool
 ) -> dict[str, Outcome]:
     """Every policy, a random one and the planned expert on all tasks, with twice the time."""
     config = prepared.config
@@ -125,7 +129,7 @@ def generalise(
     if expert is not None:
         everyone |= {EXPERT: expert}
     played = {
-        name: play_tasks(config, policy, seed, episodes, _LONGER)
+        name: play_tasks(config, policy, seed, episodes, LONGER, drawn or name == "random")
         for name, policy in everyone.items()
     }
     means = {name: float(_returns(t).mean()) for name, t in played.items()}
@@ -135,7 +139,7 @@ def generalise(
     return {
         name: Outcome(
             episodes=len(t),
-            horizon=_LONGER * config.horizon,
+            horizon=LONGER * config.horizon,
             return_mean=means[name],
             return_std=float(_returns(t).std()),
             score=None if scale is None else scale(means[name]),

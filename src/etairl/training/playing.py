@@ -16,26 +16,49 @@ from etairl.training.settings import TrainConfig
 from etairl.types import Policy, Trajectories
 
 
-def play_again(prepared: Prepared, policy: Policy, episodes: int, seed: int) -> Trajectories:
-    """Episodes of a policy; where there are many tasks, on those of the demonstrations."""
+def play_again(
+    prepared: Prepared,
+    policy: Policy,
+    episodes: int,
+    seed: int,
+    drawn: bool = True,
+    longer: int = 1,
+) -> Trajectories:
+    """Episodes of a policy; where there are many tasks, on those of the demonstrations.
+
+    Args:
+        prepared: the run.
+        policy: who plays.
+        episodes: how many.
+        seed: of starts, tasks and actions.
+        drawn: draw actions, or take the most likely ones.
+        longer: by how much the horizon is longer than that of training.
+    """
     config = prepared.config
     if not isinstance(prepared.task, ProductTask):
-        return play(config, policy, episodes, seed)
+        return play(config, policy, episodes, seed, drawn, longer)
     tasks = demonstrated_tasks(prepared, episodes, seed)
-    return play_tasks(config, policy, playing_seed(config, seed), tasks)
+    return play_tasks(config, policy, playing_seed(config, seed), tasks, longer, drawn)
 
 
-def play(config: TrainConfig, policy: Policy, episodes: int, seed: int) -> Trajectories:
+def play(
+    config: TrainConfig,
+    policy: Policy,
+    episodes: int,
+    seed: int,
+    drawn: bool = True,
+    longer: int = 1,
+) -> Trajectories:
     """Whole episodes with seeds that no training episode had."""
     task = make_task(
         config.env,
         min(episodes, 25),
-        horizon=config.horizon,
+        horizon=longer * config.horizon,
         mode=config.mode,
         seed=playing_seed(config, seed),
     )
     rng = np.random.default_rng([config.seed, seed, 11])
-    played = collect(rng, task, policy, episodes)
+    played = collect(rng, task, policy, episodes, stochastic=drawn)
     return without_absorbing(played) if config.mode == "absorbing" else played
 
 
@@ -45,12 +68,24 @@ def playing_seed(config: TrainConfig, seed: int) -> int:
 
 
 def cloned_policy(prepared: Prepared, seed: int) -> Policy:
-    """The most likely actions of a behaviour-cloned policy."""
+    """A behaviour-cloned policy, drawn with as much noise as its errors on the demonstrations."""
     spec = prepared.demos.spec
     cloned = clone(prepared.demos.trajectories, spec, CloningConfig(), seed)
     policy = HeadPolicy(cloned.actor, make_head(spec), spec)
-    # It does not know the mark of the absorbing state.
-    return lambda rng, observations: policy(None, observations[:, : spec.obs_dim])
+    t = prepared.demos.trajectories
+    noise = np.zeros(spec.act_dim)
+    if spec.discrete_actions is None:
+        noise = (t.actions - policy(None, t.observations)).std(axis=0)
+
+    def act(rng: np.random.Generator | None, observations: np.ndarray) -> np.ndarray:
+        seen = observations[:, : spec.obs_dim]  # without the mark of the absorbing state
+        if rng is None or spec.discrete_actions is not None:
+            return policy(rng, seen)
+        actions = policy(None, seen)
+        drawn = actions + noise * rng.standard_normal(actions.shape)
+        return np.clip(drawn, spec.action_low, spec.action_high).astype(actions.dtype)
+
+    return act
 
 
 def held_out_demos(prepared: Prepared) -> Trajectories | None:

@@ -154,7 +154,7 @@ def prepare(
     first = game.init(expert).cost
     if cost_from is not None:
         first = load_cost(cost_from, cost, first)
-    reference = Reference(demos.trajectories, demos.standardiser)
+    reference = Reference.of(demos.trajectories, demos.standardiser)
     return Prepared(config, demos, task, game, expert, reference, first)
 
 

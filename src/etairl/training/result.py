@@ -4,7 +4,6 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,27 +12,24 @@ import numpy as np
 from jaxtyping import Float, Num
 
 from etairl.algorithms.girl import as_points
+from etairl.demos import Playing
+from etairl.demos.playing import playing_of
 from etairl.evaluation.explanation import FeatureGap, feature_gaps, weighted_means
-from etairl.evaluation.matching import Reference
 from etairl.experience import ExpertBuffer
-from etairl.rollouts import UniformPolicy
 from etairl.runs import RunDirectory, read_result
 from etairl.solvers.policy import ActionScaling
 from etairl.storage import load_tree
-from etairl.tasks import planned_expert, with_absorbing
-from etairl.tasks.product import ProductTask
-from etairl.training.behaviour import Behaviour, judge
+from etairl.tasks import with_absorbing
+from etairl.training.behaviour import Behaviour
 from etairl.training.config_files import read_config
 from etairl.training.flat import configure
-from etairl.training.multitask import EXPERT, Outcome, generalise, success_rate
-from etairl.training.playing import cloned_policy, held_out_demos, play_again, playing_seed
+from etairl.training.judging import CLONING, LEARNER, Stage, judge_all
+from etairl.training.playing import cloned_policy
 from etairl.training.preparation import prepare
 from etairl.training.session import open_run
 from etairl.training.settings import TrainConfig
 from etairl.types import InputError, Policy, Trajectories, check_seed
 
-_HALF = "expert, second half"
-"""of the demonstrations beside their first half, where none are left over"""
 Which = Literal["final", "best"]
 
 
@@ -61,6 +57,11 @@ class Result:
     def demonstrations(self) -> Trajectories:
         """The demonstrations that were learned from."""
         return self._prepared.demos.trajectories
+
+    @property
+    def playing(self) -> tuple[Playing, bool]:
+        """How the demonstrations were played, and whether that is a guess from the data."""
+        return playing_of(self._prepared.demos)
 
     def policy(
         self, observations: Float[np.ndarray, "batch obs"], rng: np.random.Generator | None = None
@@ -103,62 +104,29 @@ class Result:
         episodes: int = 50,
         seed: int = 0,
         cloning: bool = True,
+        longer: bool = False,
         say: Callable[[str], None] | None = None,
     ) -> list[Behaviour]:
-        """Learner, behaviour cloning, a random policy and the expert beside the demonstrations.
+        """Learner, clone, expert and a random policy, drawn and greedy, beside the expert.
 
-        Where there are many tasks, those of the demonstrations are played with the horizon of the
-        training, and then all of them with twice that.
+        The rows that act like the demonstrations come first. Where there are many tasks, those of
+        the demonstrations are played with the horizon of the training, and then all of them with
+        twice that.
 
         Args:
-            episodes: of each policy.
+            episodes: of each policy, for either kind.
             seed: of the episodes and of the resampling.
             cloning: train and judge a behaviour-cloned policy, too; takes some seconds.
+            longer: also play episodes of twice the horizon.
             say: told what is being done.
         """
         check_seed(seed)
-        say = say or (lambda _: None)
-        prepared = self._prepared
-        used = prepared.demos.trajectories
-        policies: dict[str, Policy] = {"learner": self._policy}
+        say, prepared = say or (lambda _: None), self._prepared
+        policies: dict[str, Policy] = {LEARNER: self._policy}
         if cloning:
             say("cloning the expert")
-            policies["behaviour cloning"] = cloned_policy(prepared, seed)
-        outcomes: dict[str, Outcome] = {}
-        if isinstance(prepared.task, ProductTask):
-            say(f"playing {episodes} episodes of each on all tasks")
-            outcomes = generalise(
-                prepared, policies, episodes, playing_seed(self.config, seed + 1_000)
-            )
-        policies["random"] = UniformPolicy(prepared.task)
-        expert = planned_expert(prepared.task.spec.environment or self.config.env)
-        if expert is not None:
-            policies[EXPERT] = expert
-        played = {}
-        for name, policy in policies.items():
-            say(f"playing {episodes} episodes: {name}")
-            played[name] = play_again(prepared, policy, episodes, seed)
-        held_out = held_out_demos(prepared)
-        if held_out is not None:
-            played["expert, held out"] = held_out
-        elif expert is None and len(used) >= 4:
-            played[_HALF] = used.take(np.arange(len(used) // 2, len(used)))
-        random = played["random"].returns
-        assert random is not None
-        reference = Reference(used, prepared.demos.standardiser)
-        rng = np.random.default_rng([seed, 5])
-        verdicts = []
-        for name, trajectories in played.items():
-            say(f"comparing with the demonstrations: {name}")
-            first, beside = used, reference
-            if name == _HALF:
-                first = used.take(np.arange(len(used) // 2))
-                beside = Reference(first, prepared.demos.standardiser)
-            gaps = self.gaps(trajectories, first)
-            verdict = judge(rng, name, trajectories, beside, float(random.mean()), gaps)
-            success = success_rate(prepared, trajectories)
-            verdicts.append(replace(verdict, success=success, generalisation=outcomes.get(name)))
-        return verdicts
+            policies[CLONING] = cloned_policy(prepared, seed)
+        return judge_all(Stage(prepared, policies, episodes, seed, say), longer, self.gaps)
 
     def gaps(
         self, behaviour: Trajectories, beside: Trajectories | None = None
