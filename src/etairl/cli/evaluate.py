@@ -140,23 +140,21 @@ def print_behaviours(behaviours: list[Behaviour], result: Result) -> None:
 
 def print_quarters(behaviours: list[Behaviour], longer: bool = False) -> None:
     """Where in the episode everyone who acts like the demonstrations differs from the expert."""
-    rows = []
-    quarters = []
+    rows, edges = [], []
     for v in behaviours:
-        found = v.longer if longer else v.quarters
-        if v.playing not in (behaviours[0].playing, None) or found is None:
+        shown = v.longer if longer else v.timeline
+        if v.playing not in (behaviours[0].playing, None) or shown is None:
             continue
-        quarters = found
+        quarters = shown.quarters
+        edges = [q.begin for q in quarters] + [shown.horizon]
         rows += [
-            (v.title, "score", *("" if q.score is None else f"{q.score:.3f}" for q in found)),
-            ("", "MMD² mu", *(_short(q.mmd2_mu) for q in found)),
-            ("", "alive", *(f"{100 * q.alive:.0f} %" for q in found)),
+            (v.title, "score", *("" if q.score is None else f"{q.score:.3f}" for q in quarters)),
+            ("", "MMD² mu", *(_short(q.mmd2_mu) for q in quarters)),
+            ("", "alive", *(f"{100 * q.alive:.0f} %" for q in quarters)),
         ]
-    if not rows:
-        return
-    horizon = quarters[-1].end
-    out().print(f"\nby quarters of the {horizon} steps of an episode", markup=False)
-    table(("", "", *(f"from {q.begin}" for q in quarters)), rows)
+    if rows:
+        out().print(f"\nby quarters of the {edges[-1]} steps of an episode", markup=False)
+        table(("", "", *(f"from {step}" for step in edges[:-1])), rows)
 
 
 def _short(d: Distance | None) -> str:

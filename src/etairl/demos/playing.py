@@ -25,7 +25,7 @@ def playing_of(demos: Demos) -> tuple[Playing, bool]:
     rows = np.random.default_rng(0).choice(len(states), min(len(states), _ROWS), replace=False)
     if len(states) < 2:
         return "greedy", True
-    distances, neighbours = KDTree(states).query(states[rows], k=2)
+    distances, neighbours = map(np.asarray, KDTree(states).query(states[rows], k=2))
     closest = np.argsort(distances[:, 1])[: max(50, int(_CLOSEST * len(rows)))]
     pairs = t.actions[rows[closest]], t.actions[neighbours[closest, 1]]
     if np.array_equal(t.actions, np.floor(t.actions)):  # numbers of discrete actions

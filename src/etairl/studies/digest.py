@@ -173,6 +173,7 @@ def _policies(file: Path) -> list[dict[str, Any]]:
     rows = []
     for row in json.loads(file.read_text()):
         kept = {key: _finite(row[key]) for key in plain}
+        kept["playing"] = row.get("playing")
         for key in ("mmd2_rho", "mmd2_mu"):
             kept[key] = {part: row[key][part] for part in ("value", "floor")}
         wide = row["generalisation"]

@@ -36,22 +36,24 @@ def evaluate_run(study: Study, job: Job) -> None:
 
 
 def evaluation_table(jobs: Sequence[Job], digests: Mapping[str, Digest]) -> list[dict[str, Any]]:
-    """A row per setting, then the policies beside them: means over seeds with t-intervals.
+    """A row per setting and kind, then the policies beside them: means over seeds, t-intervals.
 
     Clones, random policies and experts depend on task, demonstrations and seed alone, so they are
     taken from one run of each.
     """
-    learners: dict[tuple[str, str, str], dict[int, Any]] = {}
+    learners: dict[tuple[str, str, str, str], dict[int, Any]] = {}
     others: dict[tuple[str, str, str, str, str], dict[int, Any]] = {}
     for job in jobs:
         digest, c = digests.get(job.name), job.config
         for row in (digest.evaluation or ()) if digest is not None else ():
+            # Without a kind: evaluated by a version that did not tell drawn from greedy.
+            title = ", ".join(filter(None, (row["name"], row.get("playing"))))
             if row["name"] == LEARNER:
-                learners.setdefault(job.cell, {})[c.seed] = row
+                learners.setdefault((*job.cell, title), {})[c.seed] = row
             else:
-                kind = (c.env, c.demos, str(c.demonstrations), c.mode, row["name"])
+                kind = (c.env, c.demos, str(c.demonstrations), c.mode, title)
                 others.setdefault(kind, {}).setdefault(c.seed, row)
-    table = [_entry(*cell, LEARNER, seeds) for cell, seeds in learners.items()]
+    table = [_entry(*cell, seeds) for cell, seeds in learners.items()]
     table += [_entry(env, demos, "", who, x) for (env, demos, _, _, who), x in others.items()]
     envs = list(dict.fromkeys(entry["env"] for entry in table))
     return sorted(table, key=lambda entry: envs.index(entry["env"]))

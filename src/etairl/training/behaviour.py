@@ -34,6 +34,18 @@ class Quarter:
 
 
 @dataclass(frozen=True)
+class Timeline:
+    """Where in the episode a behaviour differs."""
+
+    horizon: int
+    ended_early: float
+    """share of episodes that the world ended"""
+    survival: list[float]
+    """share of episodes that last longer than 0, 1/20, 2/20, … of the horizon"""
+    quarters: list[Quarter]
+
+
+@dataclass(frozen=True)
 class Behaviour:
     """One behaviour beside an expert that acts in the same way, where there is one."""
 
@@ -46,25 +58,21 @@ class Behaviour:
     return_mean: float | None
     return_std: float | None
     length: float
-    ended_early: float
-    """share of episodes that the world ended before the horizon"""
     score: float | None
     """0 is a random policy, 1 the expert; None without rewards that tell them apart"""
     mmd2_rho: Distance
     mmd2_mu: Distance
     mmd2_rho_raw: Distance
     mmd2_mu_raw: Distance
-    quarters: list[Quarter]
-    survival: list[float]
-    """share of episodes that last longer than 0, 1/20, 2/20, … of the horizon"""
+    timeline: Timeline
     features: list[FeatureGap] | None = None
     """of a cost that is linear in features: each of them, the heaviest first"""
     success: float | None = None
     """share of the demonstrated tasks that were solved; None where there is a single task"""
     generalisation: Outcome | None = None
     """on all tasks, with twice the horizon; None where there is a single task"""
-    longer: list[Quarter] | None = None
-    """quarters of twice the horizon, where that was asked for"""
+    longer: Timeline | None = None
+    """of episodes of twice the horizon, where that was asked for"""
 
     @property
     def title(self) -> str:
@@ -118,7 +126,6 @@ def judge(
     """One behaviour beside an expert."""
     steps, returns = Steps.of(played), played.returns
     scaled, raw = expert.scaled.distances(rng, steps), expert.raw.distances(rng, steps)
-    reached = played.lengths[:, None] > np.linspace(0.0, 1.0, 21)[:-1] * expert.horizon
     return Behaviour(
         name=name,
         playing=playing,
@@ -127,20 +134,18 @@ def judge(
         return_mean=_earned(played, expert.horizon),
         return_std=None if returns is None else float(returns.std()),
         length=float(played.lengths.mean()),
-        ended_early=float(played.terminated[played.last_rows].mean()),
         score=expert.score(_earned(played, expert.horizon)),
         mmd2_rho=scaled["rho"],
         mmd2_mu=scaled["mu"],
         mmd2_rho_raw=raw["rho"],
         mmd2_mu_raw=raw["mu"],
-        quarters=judge_quarters(rng, played, expert),
-        survival=reached.mean(axis=0).tolist(),
+        timeline=timeline(rng, played, expert),
         features=features,
     )
 
 
-def judge_quarters(rng: np.random.Generator, played: Trajectories, expert: Expert) -> list[Quarter]:
-    """Where in the episode a behaviour differs."""
+def timeline(rng: np.random.Generator, played: Trajectories, expert: Expert) -> Timeline:
+    """How many are still alive, and how each quarter of the horizon compares with the expert's."""
     steps, found = Steps.of(played), []
     for number, (begin, end) in enumerate(quarters_of(expert.horizon)):
         own, reference = steps.window(begin, end), expert.windows[number]
@@ -159,7 +164,9 @@ def judge_quarters(rng: np.random.Generator, played: Trajectories, expert: Exper
                 mmd2_mu=distances.get("mu"),
             )
         )
-    return found
+    reached = played.lengths[:, None] > np.linspace(0.0, 1.0, 21)[:-1] * expert.horizon
+    ended = float(played.terminated[played.last_rows].mean())
+    return Timeline(expert.horizon, ended, reached.mean(axis=0).tolist(), found)
 
 
 def quarters_of(horizon: int) -> Sequence[tuple[int, int]]:

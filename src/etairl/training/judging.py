@@ -11,7 +11,7 @@ from etairl.demos.playing import playing_of
 from etairl.evaluation.explanation import FeatureGap
 from etairl.rollouts import UniformPolicy
 from etairl.tasks.product import ProductTask
-from etairl.training.behaviour import Behaviour, Expert, judge, judge_quarters
+from etairl.training.behaviour import Behaviour, Expert, judge, timeline
 from etairl.training.experts import expert_of
 from etairl.training.fitting import fitting_demos
 from etairl.training.multitask import EXPERT, LONGER, generalise, success_rate
@@ -119,7 +119,7 @@ def judge_all(stage: Stage, longer: bool = False, gaps: Gaps | None = None) -> l
 
 
 def _longer(stage: Stage, behaviours: list[Behaviour]) -> list[Behaviour]:
-    """With the quarters of twice the horizon, of everyone who acts like the demonstrations."""
+    """With the timeline of twice the horizon, of everyone who acts like the demonstrations."""
     prepared, kind = stage.prepared, stage.kinds[0]
     horizon = LONGER * prepared.config.horizon
     policies = stage.policies | ({} if stage.expert is None else {EXPERT: stage.expert})
@@ -140,7 +140,6 @@ def _longer(stage: Stage, behaviours: list[Behaviour]) -> list[Behaviour]:
     for behaviour in behaviours:
         if behaviour.playing in (kind, None) and behaviour.name in played:
             stage.say(f"comparing twice the horizon: {behaviour.name}")
-            quarters = judge_quarters(rng, played[behaviour.name], expert)
-            behaviour = replace(behaviour, longer=quarters)
+            behaviour = replace(behaviour, longer=timeline(rng, played[behaviour.name], expert))
         found.append(behaviour)
     return found
