@@ -126,12 +126,12 @@ def test_a_failure_between_the_updates_and_the_metrics_keeps_the_players(config,
     directory = RunDirectory(tmp_path / "torn")
     with open_run(config, directory.path) as run:
         reference = run.prepared.reference
-        torn = Torn(reference.trajectories, reference.standardiser)
+        torn = Torn(reference.steps, scale=reference.scale)
         run._prepared = run.prepared._replace(reference=torn)
         with pytest.raises(InputError, match="the ruler broke"):
             list(run.play())
-    assert directory.checkpoints.cycle == 3  # two measures in each cycle
+    assert directory.checkpoints.cycle == 5
     with open_run(config, directory.path, resume=True) as run:
         rows = [report.row["cycle"] for report in run.play()]
-    assert rows[0] == 4
+    assert rows[0] == 6
     assert directory.finished

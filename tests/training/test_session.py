@@ -90,13 +90,22 @@ def test_a_horizon_beyond_the_demonstrations_is_said():
     assert "5 of 5 demonstrations were cut before 300 steps" in said
 
 
-def test_the_expert_has_a_row_when_no_demonstration_is_left(tmp_path):
-    small = replace(TINY, demonstrations=None, girl=replace(TINY.girl, transitions=250))
-    verdicts = etairl.train(small, tmp_path / "all").evaluate(episodes=5, cloning=False)
-    (half,) = (v for v in verdicts if v.name.startswith("expert"))
-    returns = etairl.load_demos(TINY.demos, select=Selection(steps=50)).trajectories.returns
-    assert (half.episodes, half.return_mean) == (13, pytest.approx(returns[12:].mean()))
-    assert half.mmd2_mu.value < 0.1
+@pytest.mark.parametrize("many", [25, 1])
+def test_every_demonstration_may_be_used_and_a_single_one(tmp_path, many):
+    """No held-out row then; the floor comes from splits, or from blocks of time."""
+    demos = etairl.load_demos(TINY.demos, select=Selection(episodes=many))
+    etairl.save_demos(demos, tmp_path / "own.npz")
+    few = replace(TINY, demos=str(tmp_path / "own.npz"), demonstrations=None)
+    few = replace(few, girl=replace(TINY.girl, transitions=250))
+    result = etairl.train(few, tmp_path / "run")
+    found = result.evaluate(episodes=5, cloning=many == 1)
+    assert not [v.name for v in found if v.name.startswith("expert")]
+    for v in found:
+        by = "episodes, splits into" if many > 1 else "blocks of time, splits into"
+        assert v.mmd2_mu.floor_by.startswith(by)
+        assert v.mmd2_mu.low <= v.mmd2_mu.value <= v.mmd2_mu.high
+        assert v.beside == "demonstrations"
+    assert main(["evaluate", str(result.path), "--episodes=2", "--no-cloning"]) == 0
 
 
 def test_files_of_a_run(result):
@@ -164,15 +173,49 @@ def test_a_saved_run_is_the_same_run(result, tmp_path):
 
 
 def test_the_table(result):
-    verdicts = {v.name: v for v in result.evaluate(4, cloning=False)}
-    assert list(verdicts) == ["learner", "random", "expert, held out"]
-    assert verdicts["random"].score == pytest.approx(0.0)
-    expert = verdicts["expert, held out"]
+    found = {v.title: v for v in result.evaluate(4)}
+    kinds = [
+        f"{who}, {how}"
+        for who in ("learner", "behaviour cloning", "expert")
+        for how in ("greedy", "drawn")
+    ]
+    assert list(found) == [*kinds, "random", "expert, held out"]
+    assert result.playing == ("greedy", False)
+    assert found["random"].score == pytest.approx(0.0)
+    expert = found["expert, held out"]
     assert expert.episodes == 20
     assert abs(expert.score - 1.0) < 0.3
-    assert expert.mmd2_mu.value < verdicts["learner"].mmd2_mu.value
-    for verdict in verdicts.values():
-        assert verdict.mmd2_mu.low <= verdict.mmd2_mu.value <= verdict.mmd2_mu.high
+    assert expert.mmd2_mu.value < found["learner, greedy"].mmd2_mu.value
+    for title, behaviour in found.items():
+        # Like with like: the drawn rows beside the expert's own drawn episodes.
+        drawn = title.endswith("drawn")
+        assert behaviour.beside == ("the expert, drawn" if drawn else "demonstrations")
+        for d in (behaviour.mmd2_mu, behaviour.mmd2_rho_raw):
+            assert d.low <= d.value <= d.high
+    line = found["expert, greedy"].timeline
+    assert [(q.begin, q.end) for q in line.quarters] == [(0, 12), (12, 25), (25, 38), (38, 50)]
+    assert line.survival == [1.0] * 20
+    assert line.ended_early == 0.0
+    whole = sum(q.return_mean for q in line.quarters)
+    assert whole == pytest.approx(found["expert, greedy"].return_mean)
+
+
+def test_the_end_of_a_run_has_both_kinds(result):
+    fresh = {(row["name"], row["playing"]): row for row in result.metrics["fresh"]}
+    assert {("learner", "drawn"), ("learner", "greedy"), ("expert", "drawn")} <= set(fresh)
+    assert result.metrics["remaining"]["beside"] == "the expert, drawn"
+    assert result.metrics["remaining"]["score"] is not None
+
+
+def test_twice_the_horizon_and_its_figure(result, capsys):
+    run = str(result.path)
+    assert main(["evaluate", run, "--episodes=3", "--no-cloning", "--figures"]) == 0
+    said = capsys.readouterr().out
+    assert "by quarters of the 50 steps of an episode" in said
+    assert "by quarters of the 100 steps of an episode" in said
+    figure = result.path / "episodes.png"
+    assert figure.stat().st_size > 20_000
+    figure.unlink()
 
 
 def test_same_settings_same_bytes(result, tmp_path):

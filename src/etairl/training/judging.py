@@ -80,17 +80,20 @@ class Stage:
         return play_again(self.prepared, policy, self.episodes, seed, kind == "drawn", longer)
 
 
-def judge_all(stage: Stage, longer: bool = False, gaps: Gaps | None = None) -> list[Behaviour]:
+def judge_all(
+    stage: Stage, longer: bool = False, gaps: Gaps | None = None, all_tasks: bool = True
+) -> list[Behaviour]:
     """Everyone on the stage, the expert and a random policy; the headline kind comes first.
 
     Args:
         stage: who plays.
         longer: also play twice the horizon, quarter by quarter.
         gaps: how far a behaviour is from another one in the features of a cost.
+        all_tasks: where there are many tasks, also play those that were not demonstrated.
     """
     prepared, headline = stage.prepared, stage.kinds[0]
     outcomes = {}
-    if isinstance(prepared.task, ProductTask):
+    if all_tasks and isinstance(prepared.task, ProductTask):
         stage.say(f"playing {stage.episodes} episodes of each on all tasks")
         new = playing_seed(prepared.config, stage.seed + 1_000)
         drawn = headline == "drawn"
