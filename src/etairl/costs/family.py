@@ -14,10 +14,10 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from etairl.experience import World
+from etairl.networks import Rows, all_finite
 from etairl.types import InputError, Spec
 
 Inputs = Literal["state_action", "state", "state_next_state"]
-Rows = Float[Array, " batch"]
 
 
 class Points(NamedTuple):
@@ -109,7 +109,7 @@ class Cost(Protocol):
 
 def check_finite(state: Any) -> None:
     """Refuse NaN and infinity."""
-    if not all(np.isfinite(np.asarray(leaf)).all() for leaf in jax.tree.leaves(state)):
+    if not all_finite(state):
         raise InputError("the weights of the cost are not all finite numbers")
 
 
