@@ -10,18 +10,13 @@ from etairl.types import InputError, Trajectories
 LAKE, LAND, AGENT, TARGET = "#4287ca", "0.87", "#c82828", "#28963c"
 
 
-def navigation_figure(walks: Trajectories, world: LakeWorld | None = None) -> Figure:
-    """Where the lakes are, and how episodes went from their starts to their targets.
-
-    Args:
-        walks: episodes with tasks, such as a few demonstrations.
-        world: the map; that of `etairl/Navigation-v0` if left out.
-    """
+def navigation_figure(walks: Trajectories) -> Figure:
+    """Where the lakes are, and how episodes with tasks went from their starts to their targets."""
     if walks.tasks is None:
         raise InputError("walks without tasks have no targets to draw")
     figure = Figure(figsize=(5.2, 5.0), layout="constrained")
     axes = figure.add_subplot()
-    draw_map(axes, world or LakeWorld())
+    draw_map(axes, LakeWorld())
     for i, target in enumerate(walks.tasks):
         rows = slice(walks.offsets[i], walks.offsets[i + 1])
         path = walks.observations[rows, :2]

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 _BLUE, _GREEN, _GREY = "#1b6ca8", "#2a8c5a", "0.45"
@@ -39,11 +38,7 @@ def learning_figure(
         )
     right.set(xlabel="million transitions", ylabel="MMD² to the demonstrations", yscale="log")
     for axes in (left, right):
-        _tidy(axes)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False, fontsize=9)
+        axes.margins(x=0)
     return figure
-
-
-def _tidy(axes: Axes) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=9)
-    axes.margins(x=0)

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from etairl.figures.panels import legend_below
 from etairl.figures.results import FEW_SEEDS, Results, SettingStats, in_order, weighting
 
 _INKS = {"mmd2_rho": "#1b6ca8", "mmd2_mu": "#2a8c5a", "score": "#b8322a"}
@@ -252,19 +253,7 @@ def _from_zero(axes: Axes) -> None:
 
 
 def _legend(figure: Figure) -> None:
-    """One legend for all panels, below them; every name once."""
-    handles: dict[str, Any] = {}
-    for axes in figure.axes:
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            handles.setdefault(label, handle)
-    names = sorted(handles, key=lambda label: label.endswith(_FLOOR))
+    """The floors come last; the figure grows with the rows of its legend."""
     columns = max(1, int(figure.get_figwidth() / 1.7))
-    figure.set_figheight(figure.get_figheight() + 0.14 * (-(-len(names) // columns) - 1))
-    figure.legend(
-        [handles[name] for name in names],
-        names,
-        loc="outside lower center",
-        ncols=min(columns, len(handles)),
-        frameon=False,
-        fontsize=7,
-    )
+    names = legend_below(figure, columns, 7, last=_FLOOR)
+    figure.set_figheight(figure.get_figheight() + 0.14 * (-(-names // columns) - 1))
