@@ -14,7 +14,9 @@ from jaxtyping import Bool, Float, Int, Num
 
 from etairl.types import InputError, RejoinableTask, Step
 
-TaskLaw = Callable[[np.random.Generator, int], Float[np.ndarray, "n task"]]
+States = Float[np.ndarray, "n state"]
+Tasks = Float[np.ndarray, "n task"]
+TaskLaw = Callable[[np.random.Generator, int], Tasks]
 """$F$: draws so many tasks"""
 LawName = Literal["training", "full"]
 
@@ -38,23 +40,17 @@ class TaskSpace(Protocol):
         """training: what demonstrations show. full: every task."""
         ...
 
-    def check(self, tasks: Float[np.ndarray, "n task"]) -> None:
+    def check(self, tasks: Tasks) -> None:
         """Refuse tasks that cannot be."""
         ...
 
     def costs(
-        self,
-        states: Float[np.ndarray, "n state"],
-        actions: Num[np.ndarray, "n act"],
-        reached: Float[np.ndarray, "n state"],
-        tasks: Float[np.ndarray, "n task"],
+        self, states: States, actions: Num[np.ndarray, "n act"], reached: States, tasks: Tasks
     ) -> Float[np.ndarray, " n"]:
         r"""$c_\theta(s, a)$, once it is known which states were reached."""
         ...
 
-    def success(
-        self, states: Float[np.ndarray, "n state"], tasks: Float[np.ndarray, "n task"]
-    ) -> Bool[np.ndarray, " n"]:
+    def success(self, states: States, tasks: Tasks) -> Bool[np.ndarray, " n"]:
         """Is the task solved in this state?"""
         ...
 
@@ -83,33 +79,25 @@ class Goals:
         """Numbers of a place."""
         return len(self.place)
 
-    def check(self, tasks: Float[np.ndarray, "n task"]) -> None:
+    def check(self, tasks: Tasks) -> None:
         """Refuse places that cannot be."""
         if self.possible is not None:
             self.possible(tasks)
 
-    def distances(
-        self, states: Float[np.ndarray, "n state"], tasks: Float[np.ndarray, "n task"]
-    ) -> Float[np.ndarray, " n"]:
+    def distances(self, states: States, tasks: Tasks) -> Float[np.ndarray, " n"]:
         """From the place of the task."""
         gaps = states[:, self.place].astype(np.float64) - tasks
         return np.sqrt((gaps**2).sum(axis=1))
 
     def costs(
-        self,
-        states: Float[np.ndarray, "n state"],
-        actions: Num[np.ndarray, "n act"],
-        reached: Float[np.ndarray, "n state"],
-        tasks: Float[np.ndarray, "n task"],
+        self, states: States, actions: Num[np.ndarray, "n act"], reached: States, tasks: Tasks
     ) -> Float[np.ndarray, " n"]:
         """Distance, or whether it is too large."""
         del states, actions
         far = self.distances(reached, tasks)
         return (far > self.tolerance).astype(np.float64) if self.sparse else far
 
-    def success(
-        self, states: Float[np.ndarray, "n state"], tasks: Float[np.ndarray, "n task"]
-    ) -> Bool[np.ndarray, " n"]:
+    def success(self, states: States, tasks: Tasks) -> Bool[np.ndarray, " n"]:
         """Within the tolerance of the place."""
         return self.distances(states, tasks) <= self.tolerance
 
@@ -203,9 +191,7 @@ def keyed_rows(
     return np.stack(tables)[which, ids]
 
 
-def check_tasks(
-    space: TaskSpace, tasks: Float[np.ndarray, "..."], environment: str | None
-) -> Float[np.ndarray, "n task"]:
+def check_tasks(space: TaskSpace, tasks: np.ndarray, environment: str | None) -> Tasks:
     """Task vectors in single precision; refused where they are not tasks of the environment."""
     tasks = np.asarray(tasks, np.float32)
     if tasks.ndim != 2 or tasks.shape[1] != space.dim:
