@@ -107,13 +107,7 @@ def _power(
 
 
 def in_words(paired: Paired, ours: str, other: str) -> str:
-    """Both values, the change with its interval, and what so many seeds could have shown.
-
-    Args:
-        paired: the comparison.
-        ours: what the first setting is called.
-        other: the same of the other one.
-    """
+    """Both values, the change with its interval, and what so many seeds could have shown."""
     change = paired.relative
     text = f"{number(paired.ours)} with {ours}, {number(paired.other)} with {other}: "
     if change.value is None:

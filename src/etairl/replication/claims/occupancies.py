@@ -26,7 +26,7 @@ from etairl.tabular.generators import (
     hidden_start,
     random_policy,
 )
-from etairl.tabular.irl import lpal, megan
+from etairl.tabular.irl import lpal, megan, wiem
 from etairl.tabular.mdp import MDP, PairTable, PolicyTable
 from etairl.tabular.operators import action_values, evaluate
 
@@ -100,12 +100,12 @@ def duality(trials: int = 10) -> Claim:
                 again = mu(mdp, policy_from_occupancy(mixed), eta).values
                 bent += bool(np.abs(again - mixed).max() > 1e-6)
                 program = lpal(mdp, eta, mixed, features).primal
-                phases = generate(_linear_game(mdp, eta, mixed, features, "phase"))
+                phases = wiem(mdp, eta, mixed, features, "phase")
                 wrong = max(wrong, abs(phases.primal - program), abs(phases.dual - program))
                 gap = max(gap, megan(mdp, eta, mixed, "time").gap)
             weights = brute.time_weights(law, mdp.gamma, 48)
             program = brute.least_excess_in_time(mdp, weights, mixed, features)
-            in_time = generate(_linear_game(mdp, eta, mixed, features, "time"))
+            in_time = wiem(mdp, eta, mixed, features, "time")
             wrong = max(wrong, abs(in_time.primal - program), abs(in_time.dual - program))
     return Claim(
         id="b",
@@ -129,12 +129,6 @@ def duality(trials: int = 10) -> Claim:
             f"{values['phase']:.6f}"
         ),
     )
-
-
-def _linear_game(
-    mdp: MDP, eta: Eta, expert: PairTable, features: FeatureTable, within: Within
-) -> Game:
-    return Game(mdp, eta, expert, LinearCosts(features, Simplex()), within)
 
 
 def entropy(trials: int = 2000) -> Claim:
