@@ -7,14 +7,7 @@ from typing import Literal, get_args
 import numpy as np
 from jaxtyping import Float
 
-from etairl.types import (
-    InputError,
-    Spec,
-    Trajectories,
-    check_range,
-    constant_columns,
-    ragged_rows,
-)
+from etairl.types import InputError, Spec, Trajectories, check_range, constant_columns, ragged_rows
 
 Playing = Literal["drawn", "greedy"]
 """How a policy acts: actions drawn from it, or the most likely ones."""

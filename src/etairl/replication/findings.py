@@ -23,14 +23,7 @@ from etairl.replication.rules import (
 )
 from etairl.replication.shortfall import SHORTFALL, with_shortfall
 from etairl.studies.jobs import Job
-from etairl.studies.summary import (
-    DISTANCES,
-    ResultRow,
-    cells,
-    floor_of,
-    paired_seeds,
-    values_of,
-)
+from etairl.studies.summary import DISTANCES, ResultRow, cells, floor_of, paired_seeds, values_of
 
 MOVEMENT_CYCLES = {"Ant-v5": 10, "HalfCheetah-v5": 25, "Hopper-v5": 40}
 """frames of the expert's movement cycle, as the paper gives them"""

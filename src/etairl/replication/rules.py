@@ -69,9 +69,7 @@ class Rival:
 
 
 def best_of(
-    ours: Mapping[int, float],
-    others: Mapping[str, Mapping[int, float]],
-    floor: float = _NO_FLOOR,
+    ours: Mapping[int, float], others: Mapping[str, Mapping[int, float]], floor: float = _NO_FLOOR
 ) -> tuple[StudyVerdict, list[Rival]]:
     """Is a setting better than each of the others, by the seeds that all of them have?
 

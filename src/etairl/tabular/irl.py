@@ -84,11 +84,7 @@ def wiem(
 
 
 def megan(
-    mdp: MDP,
-    eta: Eta,
-    expert: PairTable,
-    within: Within = "stationary",
-    tolerance: float = 1e-8,
+    mdp: MDP, eta: Eta, expert: PairTable, within: Within = "stationary", tolerance: float = 1e-8
 ) -> Saddle:
     r"""MEGAN: $\min_\mu\max_D\langle\mu,\log D\rangle+\langle\mu_E,\log(1-D)\rangle$ (`P:MEGAN`).
 
