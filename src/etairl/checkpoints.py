@@ -119,7 +119,10 @@ class Checkpoints:
         os.replace(folder, place)
         for old in self._checkpoints()[:-_KEEP]:
             shutil.rmtree(old)
-        self._drop_segments(self._since(self._checkpoints()[0]))
+        since = self._since(self._checkpoints()[0])
+        for segment in self._segments():
+            if _span(segment)[1] <= since:  # the replay has forgotten it
+                segment.unlink()
 
     def load(self, like: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """The latest checkpoint: PyTrees and values. Metrics that came after it are dropped."""
@@ -230,12 +233,6 @@ class Checkpoints:
 
     def _segments(self) -> list[Path]:
         return sorted(self.run.glob("replay/[0-9]*-[0-9]*-*.safetensors"))
-
-    def _drop_segments(self, before: int) -> None:
-        """Remove what the replay has forgotten: segments that end at `before` or earlier."""
-        for old in self._segments():
-            if _span(old)[1] <= before:
-                old.unlink()
 
     @staticmethod
     def _since(checkpoint: Path) -> int:

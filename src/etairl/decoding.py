@@ -25,7 +25,7 @@ def for_json(value: Any) -> Any:
     """Dataclasses and tuples as JSON has them; a number it has no word for (NaN) becomes None."""
     if is_dataclass(value) and not isinstance(value, type):
         return for_json({f.name: getattr(value, f.name) for f in fields(value)})
-    if hasattr(value, "_asdict"):
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return for_json(value._asdict())
     if isinstance(value, Mapping):
         return {key: for_json(item) for key, item in value.items()}

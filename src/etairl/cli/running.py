@@ -48,7 +48,7 @@ def follow(
         if run.resumed:
             out().print(f"resuming {path}", markup=False)
         _play(run)
-    summarise(path)
+    print_result(path)
 
 
 class _GeneratorMeter:
@@ -145,7 +145,7 @@ def _note(rows: list[dict[str, Any]], speed: float) -> str:
     return ", ".join([*parts, f"{speed:,.0f} transitions/s"] if speed else parts)
 
 
-def summarise(path: Path) -> None:
+def print_result(path: Path) -> None:
     """The result of a finished run in a few lines."""
     result = read_result(path)
     last, best = result["remaining"], result["best"]

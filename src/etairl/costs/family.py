@@ -89,7 +89,7 @@ class Cost(Protocol):
 
         `fresh` is what `init` makes of the demonstrations today.
         """
-        check_finite(state)
+        check_all_finite(state)
 
     def check_points(self, state: Any, points: Points) -> None:
         """Refuse pairs of the learner where the cost is not a number, with the reason."""
@@ -107,7 +107,7 @@ class Cost(Protocol):
         return self
 
 
-def check_finite(state: Any) -> None:
+def check_all_finite(state: Any) -> None:
     """Refuse NaN and infinity."""
     if not all_finite(state):
         raise InputError("the weights of the cost are not all finite numbers")

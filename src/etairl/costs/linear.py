@@ -23,7 +23,7 @@ from etairl.costs.family import (
     LogProb,
     Points,
     View,
-    check_finite,
+    check_all_finite,
 )
 from etairl.costs.features import Features, FeatureState
 from etairl.costs.maps import Own, parse_features
@@ -196,7 +196,7 @@ class LinearCost(Cost):
 
     def check(self, state: LinearState, fresh: LinearState | None = None) -> None:
         """The weights must lie in their set, and features be what they are today."""
-        check_finite(state)
+        check_all_finite(state)
         units = (state.features.column_scale, state.features.scale)
         if not all((np.asarray(x) > 0.0).all() for x in units):
             raise InputError("the units of the features are not all above 0")

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 
-from etairl.figures.lake_map import LAKE, draw_map
+from etairl.figures.lake_map import LAKE, draw_lakes
 from etairl.tasks.navigation_world import LakeWorld
 
 _COLUMNS = 3
@@ -35,7 +35,7 @@ def cost_maps_figure(
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     picture = None
     for axes, (name, place), cost in zip(panels, targets.items(), costs, strict=False):
-        draw_map(axes, world)
+        draw_lakes(axes, world)
         extent = (-side, side, -side, side)
         picture = axes.imshow(
             cost, extent=extent, origin="lower", cmap=colours, vmin=low, vmax=high

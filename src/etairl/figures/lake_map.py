@@ -16,7 +16,7 @@ def navigation_figure(walks: Trajectories) -> Figure:
         raise InputError("walks without tasks have no targets to draw")
     figure = Figure(figsize=(5.2, 5.0), layout="constrained")
     axes = figure.add_subplot()
-    draw_map(axes, LakeWorld())
+    draw_lakes(axes, LakeWorld())
     for i, target in enumerate(walks.tasks):
         rows = slice(walks.offsets[i], walks.offsets[i + 1])
         path = walks.observations[rows, :2]
@@ -29,7 +29,7 @@ def navigation_figure(walks: Trajectories) -> Figure:
     return figure
 
 
-def draw_map(axes: Axes, world: LakeWorld) -> None:
+def draw_lakes(axes: Axes, world: LakeWorld) -> None:
     """Box and lakes."""
     side = world.half_side
     axes.set_facecolor(LAND)

@@ -1,8 +1,11 @@
-"""What figures of several panels share: a legend below them."""
+"""What figures share: colours, and a legend below several panels."""
 
 from typing import Any
 
 from matplotlib.figure import Figure
+
+BLUE, GREEN, RED, DARK_RED = "#1b6ca8", "#2a8c5a", "#b8322a", "#9e2a2b"
+GREY = "0.45"
 
 
 def legend_below(figure: Figure, columns: int, fontsize: int, last: str | None = None) -> int:

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from mpl_toolkits.mplot3d.axes3d import Axes3D
 
-from etairl.figures.lake_map import draw_map
+from etairl.figures.lake_map import draw_lakes
 from etairl.figures.panels import legend_below
 from etairl.tasks.navigation_world import LakeWorld
 from etairl.types import InputError
@@ -73,7 +73,7 @@ def _draw_flat(axes: Axes, walk: Walk, world: LakeWorld | None) -> None:
     if world is None:
         axes.set_aspect("equal", adjustable="datalim")
     else:
-        draw_map(axes, world)
+        draw_lakes(axes, world)
     _draw(axes, walk.path, walk.samples, walk.target)
 
 

@@ -9,14 +9,13 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from etairl.figures.panels import legend_below
+from etairl.figures.panels import BLUE, GREEN, GREY, RED, legend_below
 from etairl.figures.results import weighting
 
 TaskCurve = Float[np.ndarray, "_ 2"]
 """transitions, and the score there"""
-_INKS = ("#b8322a", "#1b6ca8", "#2a8c5a", "#8a5fb0", "#c98a1b")
-_SETTINGS = ("#1b6ca8", "#e0a030")
-_GREY = "0.45"
+_INKS = (RED, BLUE, GREEN, "#8a5fb0", "#c98a1b")
+_SETTINGS = (BLUE, "#e0a030")
 
 
 def evaluation_figures(
@@ -134,4 +133,4 @@ def _together(curves: Sequence[TaskCurve]) -> tuple[np.ndarray, np.ndarray]:
 
 def _levels(axes: Axes) -> None:
     for level, dashes, name in ((1.0, "--", "expert"), (0.0, ":", "random")):
-        axes.axhline(level, color=_GREY, linewidth=1.0, linestyle=dashes, label=name)
+        axes.axhline(level, color=GREY, linewidth=1.0, linestyle=dashes, label=name)

@@ -7,7 +7,7 @@ import numpy as np
 from typing_extensions import override
 
 import etairl.tasks.navigation_env as _registered  # noqa: F401
-from etairl.tasks.spaces import flatten, read_spec
+from etairl.tasks.spaces import as_rows, read_spec
 from etairl.tasks.stepping import SteppingTask
 from etairl.types import InputError, Step
 
@@ -74,7 +74,7 @@ class GymnasiumTask(SteppingTask):
         return Step(observations, rewards, terminated, truncated, fresh)
 
     def _row(self, observation: Any) -> np.ndarray:
-        row = flatten(observation, 1, self.copies[0].observation_space)[0]
+        row = as_rows(observation, 1, self.copies[0].observation_space)[0]
         if len(row) != self.spec.obs_dim:
             raise InputError(
                 f"{self.spec.environment}: an observation has {len(row)} numbers, but its space "

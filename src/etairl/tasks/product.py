@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int, Num
 
 from etairl.types import InputError, RejoinableTask, Step
 
-States = Float[np.ndarray, "n state"]
+StateRows = Float[np.ndarray, "n state"]
 Tasks = Float[np.ndarray, "n task"]
 TaskLaw = Callable[[np.random.Generator, int], Tasks]
 """$F$: draws so many tasks"""
@@ -45,12 +45,12 @@ class TaskSpace(Protocol):
         ...
 
     def costs(
-        self, states: States, actions: Num[np.ndarray, "n act"], reached: States, tasks: Tasks
+        self, states: StateRows, actions: Num[np.ndarray, "n act"], reached: StateRows, tasks: Tasks
     ) -> Float[np.ndarray, " n"]:
         r"""$c_\theta(s, a)$, once it is known which states were reached."""
         ...
 
-    def success(self, states: States, tasks: Tasks) -> Bool[np.ndarray, " n"]:
+    def success(self, states: StateRows, tasks: Tasks) -> Bool[np.ndarray, " n"]:
         """Is the task solved in this state?"""
         ...
 
@@ -84,20 +84,20 @@ class Goals:
         if self.possible is not None:
             self.possible(tasks)
 
-    def distances(self, states: States, tasks: Tasks) -> Float[np.ndarray, " n"]:
+    def distances(self, states: StateRows, tasks: Tasks) -> Float[np.ndarray, " n"]:
         """From the place of the task."""
         gaps = states[:, self.place].astype(np.float64) - tasks
         return np.sqrt((gaps**2).sum(axis=1))
 
     def costs(
-        self, states: States, actions: Num[np.ndarray, "n act"], reached: States, tasks: Tasks
+        self, states: StateRows, actions: Num[np.ndarray, "n act"], reached: StateRows, tasks: Tasks
     ) -> Float[np.ndarray, " n"]:
         """Distance, or whether it is too large."""
         del states, actions
         far = self.distances(reached, tasks)
         return (far > self.tolerance).astype(np.float64) if self.sparse else far
 
-    def success(self, states: States, tasks: Tasks) -> Bool[np.ndarray, " n"]:
+    def success(self, states: StateRows, tasks: Tasks) -> Bool[np.ndarray, " n"]:
         """Within the tolerance of the place."""
         return self.distances(states, tasks) <= self.tolerance
 
