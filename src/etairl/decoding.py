@@ -25,8 +25,8 @@ def for_json(value: Any) -> Any:
     """Dataclasses and tuples as JSON has them; a number it has no word for (NaN) becomes None."""
     if is_dataclass(value) and not isinstance(value, type):
         return for_json({f.name: getattr(value, f.name) for f in fields(value)})
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return for_json(value._asdict())
+    if (named := getattr(value, "_asdict", None)) is not None:
+        return for_json(named())
     if isinstance(value, Mapping):
         return {key: for_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

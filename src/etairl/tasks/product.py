@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Num
 
 from etairl.types import InputError, RejoinableTask, Step
+from etairl.types.protocols import Observations, PastActions, PerCopy
 
 StateRows = Float[np.ndarray, "n state"]
 Tasks = Float[np.ndarray, "n task"]
@@ -136,12 +137,7 @@ class ProductTask:
         """Start a new episode in every copy, each with its task."""
         return self._entered(self._task.reset())
 
-    def rejoin(
-        self,
-        resets: Int[np.ndarray, " envs"],
-        actions: Num[np.ndarray, "steps envs act"],
-        ages: Int[np.ndarray, " envs"],
-    ) -> Float[np.ndarray, "envs obs"]:
+    def rejoin(self, resets: PerCopy, actions: PastActions, ages: PerCopy) -> Observations:
         """Resume in the middle of episodes, each with its task."""
         return self._entered(self._task.rejoin(resets, actions, ages))
 
