@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from etairl.replication.rules import SIMILAR, SYMBOLS
-from etairl.replication.shortfall import PAPER_METRICS, with_shortfall
+from etairl.replication.rules import PAPER_METRICS, SIMILAR, SYMBOLS, with_shortfall
 from etairl.studies.jobs import Job
 from etairl.studies.summary import ResultRow, cells, paired_seeds, tv_from_gail
 from etairl.studies.wording import number, percent
