@@ -122,7 +122,7 @@ def test_a_dict_keeps_the_order_of_its_space(rng):
         space = gymnasium.spaces.Dict(made)
         space.seed(0)
         sample = space.sample()
-        expected = gymnasium.spaces.as_rows(space, sample)
+        expected = gymnasium.spaces.flatten(space, sample)
         assert as_rows(sample, 1, space)[0].tolist() == expected.tolist()
 
 
