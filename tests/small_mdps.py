@@ -32,6 +32,13 @@ def start_matters(start: int, gamma: float = 0.5) -> MDP:
     )
 
 
+def ring(gamma: float = 0.5, start: int = 0) -> MDP:
+    """Two states: stay (0), or switch to the other (1); nothing costs (errata (b))."""
+    P = np.zeros((2, 2, 2))
+    P[[0, 1], 0, [0, 1]] = P[[0, 1], 1, [1, 0]] = 1.0
+    return MDP(P=P, c=np.zeros((2, 2)), p0=np.eye(2)[start], gamma=gamma)
+
+
 def all_deterministic(mdp: MDP) -> list[np.ndarray]:
     """Every deterministic stationary policy; for small worlds only."""
     count = mdp.actions**mdp.states

@@ -73,7 +73,7 @@ def test_runs_side_by_side_need_cores(monkeypatch):
 
 def test_exact_measures_are_timed(monkeypatch):
     sizes = (("random", 50, 3), ("random", 50, 10), ("grid", 25, 4))
-    monkeypatch.setattr(exact_speed, "SIZES", sizes)
+    monkeypatch.setattr(exact_speed, "KERNELS", sizes)
     monkeypatch.setattr(exact_speed, "GROWTH", np.inf)
     found = list(exact_speed.bench_mu(rounds=1))
     assert [(exact.world, exact.states, exact.actions) for exact in found] == [
@@ -91,7 +91,7 @@ def test_exact_measures_are_timed(monkeypatch):
 
 
 def test_a_slow_or_large_exact_measure_is_flagged(monkeypatch):
-    monkeypatch.setattr(exact_speed, "SIZES", (("random", 50, 3), ("random", 50, 10)))
+    monkeypatch.setattr(exact_speed, "KERNELS", (("random", 50, 3), ("random", 50, 10)))
     for limit in ("SECONDS", "MEBIBYTES"):
         with monkeypatch.context() as patch:
             patch.setattr(exact_speed, limit, 0.0)
@@ -99,6 +99,6 @@ def test_a_slow_or_large_exact_measure_is_flagged(monkeypatch):
 
 
 def test_time_that_grows_faster_than_the_non_zeros_is_flagged(monkeypatch):
-    monkeypatch.setattr(exact_speed, "SIZES", (("random", 50, 3), ("random", 50, 10)))
+    monkeypatch.setattr(exact_speed, "KERNELS", (("random", 50, 3), ("random", 50, 10)))
     monkeypatch.setattr(exact_speed, "GROWTH", 0.0)
     assert [exact.ok for exact in exact_speed.bench_mu(rounds=1)] == [False, False]

@@ -60,7 +60,7 @@ class Reinforce(Solver[ReinforceState]):
 
     def init(self, key):
         seen, adam = self.spec.obs_dim, optax.adam(1.0)
-        actor = MLP.init(key, (seen, 16, self.head.actor_outputs), "tanh")
+        actor = MLP.init(key, (seen, 16, self.head.shape.actor_outputs), "tanh")
         return ReinforceState(actor, Normaliser.identity(seen), start_optimiser(adam, actor))
 
     def policy(self, state):

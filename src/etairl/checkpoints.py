@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -118,13 +119,16 @@ class Checkpoints:
         os.replace(folder, place)
         for old in self._checkpoints()[:-_KEEP]:
             shutil.rmtree(old)
-        self._drop_segments(self._since(self._checkpoints()[0]))
+        since = self._since(self._checkpoints()[0])
+        for segment in self._segments():
+            if _span(segment)[1] <= since:  # the replay has forgotten it
+                segment.unlink()
 
     def load(self, like: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """The latest checkpoint: PyTrees and values. Metrics that came after it are dropped."""
         folder = self._latest()
         assert folder is not None
-        try:
+        with self._remedied():
             manifest = Manifest.read(folder)
             if self.settings not in (None, manifest.values["settings"]):
                 raise InputError(
@@ -136,18 +140,14 @@ class Checkpoints:
                 file = folder / f"{name}.safetensors"
                 trees[name] = tree_from(file, _verified(file, manifest), tree)
             write_atomic(self.run / "metrics.jsonl", self._logged(manifest))
-        except UnreadableError as error:
-            raise InputError(f"{error}; {self._remedy()}") from None
         return trees, manifest.values
 
     def metrics(self) -> list[dict[str, Any]]:
         """The lines of metrics up to the latest checkpoint, verified."""
         latest = self._latest()
         assert latest is not None
-        try:
+        with self._remedied():
             logged = self._logged(Manifest.read(latest))
-        except UnreadableError as error:
-            raise InputError(f"{error}; {self._remedy()}") from None
         return [json.loads(line) for line in logged.splitlines()]
 
     def _logged(self, manifest: Manifest) -> bytes:
@@ -160,12 +160,17 @@ class Checkpoints:
             raise UnreadableError(f"{metrics}: its checksum is wrong")
         return logged
 
-    def _remedy(self) -> str:
-        """The checkpoint before the latest, if all that it needs is there."""
-        latest, *older = reversed(self._checkpoints())
-        if older and self._whole(older[0]):
-            return f"to resume from the checkpoint before it, move {latest} to another place"
-        return "no older checkpoint is whole: restore the file, or start a new run"
+    @contextmanager
+    def _remedied(self) -> Iterator[None]:
+        """Of a damaged file: the checkpoint before the latest, if all that it needs is there."""
+        try:
+            yield
+        except UnreadableError as error:
+            latest, *older = reversed(self._checkpoints())
+            remedy = "no older checkpoint is whole: restore the file, or start a new run"
+            if older and self._whole(older[0]):
+                remedy = f"to resume from the checkpoint before it, move {latest} to another place"
+            raise InputError(f"{error}; {remedy}") from None
 
     def _whole(self, folder: Path) -> bool:
         try:
@@ -203,10 +208,8 @@ class Checkpoints:
         for path in self._segments():
             if _span(path)[1] > end:
                 path.unlink()
-        try:
+        with self._remedied():
             yield from self._read_segments(self._since(latest), end)
-        except UnreadableError as error:
-            raise InputError(f"{error}; {self._remedy()}") from None
 
     def _read_segments(
         self, begin: int, end: int
@@ -230,12 +233,6 @@ class Checkpoints:
 
     def _segments(self) -> list[Path]:
         return sorted(self.run.glob("replay/[0-9]*-[0-9]*-*.safetensors"))
-
-    def _drop_segments(self, before: int) -> None:
-        """Remove what the replay has forgotten: segments that end at `before` or earlier."""
-        for old in self._segments():
-            if _span(old)[1] <= before:
-                old.unlink()
 
     @staticmethod
     def _since(checkpoint: Path) -> int:

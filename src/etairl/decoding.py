@@ -1,5 +1,6 @@
 """Settings as JSON, and back: every value is checked for its type before anything is built."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
@@ -20,16 +21,25 @@ def encode(settings: Any) -> Any:
     return kind | {f.name: encode(getattr(settings, f.name)) for f in fields(settings)}
 
 
+def for_json(value: Any) -> Any:
+    """Dataclasses and tuples as JSON has them; a number it has no word for (NaN) becomes None."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return for_json({f.name: getattr(value, f.name) for f in fields(value)})
+    if (named := getattr(value, "_asdict", None)) is not None:
+        return for_json(named())
+    if isinstance(value, Mapping):
+        return {key: for_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [for_json(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def decode(
     cls: Callable[..., Class], data: Any, where: str, parts: Mapping[str, Any] | None = None
 ) -> Class:
     """The dataclass that `encode` wrote; unknown, missing and wrong values are refused.
 
-    Args:
-        cls: the dataclass.
-        data: the JSON object.
-        where: what the object is called in a message.
-        parts: fields that are decoded already.
+    In a message the object is called `where`; `parts` are fields that are decoded already.
     """
     parts = parts or {}
     hints = get_type_hints(cls)

@@ -13,6 +13,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from etairl.types import InputError
 
+Scalar = Float[Array, ""]
+Rows = Float[Array, " batch"]
 Activation = Literal["relu", "tanh", "elu"]
 _JAX = {"relu": jax.nn.relu, "tanh": jnp.tanh, "elu": jax.nn.elu}
 _NUMPY = {

@@ -5,11 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from etairl.costs.adversarial import DiscriminatorConfig, discriminator_optimiser
+from etairl.costs.adversarial import DiscriminatorConfig, DiscriminatorState
 from etairl.costs.family import Players, Points
 from etairl.costs.losses import gan_loss, gradient_penalty
 from etairl.costs.shaped import ShapedConfig, ShapedCost, ShapedLogit
-from etairl.networks import MLP, start_optimiser
+from etairl.networks import MLP
 from etairl.regularisers import Entropy
 from etairl.tabular import MDP, policy_iteration
 from etairl.types import InputError
@@ -74,9 +74,8 @@ def test_noise_is_on_states_and_not_on_log_pi():
     # The sides differ in their actions alone: what the policy says of these is 1 and -1.
     own = Points(jnp.zeros((1, 8, 3)), jnp.ones((1, 8, 1)), jnp.zeros((1, 8, 3)))
     expert = own._replace(act=-own.act)
-    state = cost.init(KEY, Points(*(x[0] for x in own)))._replace(network=network)
-    optimiser = start_optimiser(discriminator_optimiser(cost.config.network), network)
-    state = state._replace(optimiser=optimiser)
+    fresh = cost.init(KEY, Points(*(x[0] for x in own)))
+    state = DiscriminatorState.start(cost.config.network, network, (fresh.mean, fresh.scale))
     _, info = cost.updates(KEY, state, own, expert, lambda obs, act: act[..., 0])
     # Networks of zeros: the logit is log pi, 1 and -1, to the last digit.
     assert float(info.gan_loss) == pytest.approx(2 * np.log1p(np.exp(-1.0)), abs=1e-6)

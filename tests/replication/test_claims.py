@@ -20,7 +20,7 @@ from etairl.replication.claims import (
     planning,
     samples,
 )
-from etairl.replication.claims.claim import judge
+from etairl.replication.claims.claim import verdict_of
 from etairl.tabular.columns import generate
 from etairl.tabular.mdp import product_mdp
 from etairl.tabular.operators import evaluate
@@ -50,10 +50,10 @@ def test_the_documented_verdicts_are_those_of_the_errata():
 
 
 def test_a_verdict_follows_from_both_checks():
-    assert judge(True, True, "misprint") == "true"
-    assert judge(False, True, "misprint") == "misprint"
-    assert judge(False, True, "false as stated") == "false as stated"
-    assert judge(True, False, "misprint") == "undecided"
+    assert verdict_of(True, True, "misprint") == "true"
+    assert verdict_of(False, True, "misprint") == "misprint"
+    assert verdict_of(False, True, "false as stated") == "false as stated"
+    assert verdict_of(True, False, "misprint") == "undecided"
 
 
 def scaled(module, name, factor=1.001):

@@ -12,7 +12,7 @@ from etairl.cli.app import main
 from etairl.replication.frame_trends import trends
 from etairl.replication.paper_report import paper_data, paper_notes
 from etairl.replication.paper_studies import named_jobs
-from etairl.replication.shortfall import telling_rows
+from etairl.replication.rules import telling_rows
 from etairl.studies.jobs import Job
 from etairl.studies.report_data import report_data
 from etairl.studies.study_folder import Study

@@ -49,8 +49,10 @@ def test_gradients_agree_with_finite_differences(head, rng):
     """Smooth activations, double precision: central differences are good to 1e-6."""
     with jax.enable_x64(True):
         key = jax.random.key(0)
-        actor = doubled(MLP.init(key, (3, 8, head.actor_outputs), "tanh"))
-        critics = doubled(init_pair(key, (head.critic_inputs, 8, head.critic_outputs), "tanh"))
+        actor = doubled(MLP.init(key, (3, 8, head.shape.actor_outputs), "tanh"))
+        critics = doubled(
+            init_pair(key, (head.shape.critic_inputs, 8, head.shape.critic_outputs), "tanh")
+        )
         obs = jnp.asarray(rng.normal(size=(5, 3)))
         discrete = isinstance(head, CategoricalHead)
         act = rng.integers(0, 4, (5, 1)) if discrete else rng.uniform(-1, 1, (5, 2))
@@ -61,7 +63,7 @@ def test_gradients_agree_with_finite_differences(head, rng):
         options = {"order": 1, "modes": ("rev",), "atol": 1e-5, "rtol": 1e-5}
         mistake = jax.jit(lambda c: critic_loss(c, head, obs, act, target)[0])
         check_grads(mistake, (critics,), **options)
-        other = doubled(MLP.init(jax.random.key(9), (3, 8, head.actor_outputs), "tanh"))
+        other = doubled(MLP.init(jax.random.key(9), (3, 8, head.shape.actor_outputs), "tanh"))
         # The reference is narrow, so the loss bends: differences err by its third derivative.
         for reference, accuracy in ((None, 1e-5), (other, 1e-3)):
             against = (reference, temperature, obs, mask, key)

@@ -15,8 +15,8 @@ from processes import running
 from etairl.studies.cluster import run_on_ray
 from etairl.studies.grid import read_grid
 from etairl.studies.processes import Ended, environment, run_locally
+from etairl.studies.report_data import write_tables
 from etairl.studies.study_folder import Study
-from etairl.studies.tables import write_tables
 from etairl.types import InputError
 
 ray = pytest.importorskip("ray", reason="Ray has no wheel for this platform")

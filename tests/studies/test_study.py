@@ -22,7 +22,7 @@ from etairl.locks import held, locked
 from etairl.studies.grid import read_grid
 from etairl.studies.processes import environment, run_locally
 from etairl.studies.study_folder import RunProgress, Study
-from etairl.studies.worker import FAILED, ONE_THREAD, STOPPED, work, work_and_evaluate
+from etairl.studies.worker import FAILED, ONE_THREAD, STOPPED, work
 from etairl.types import InputError
 
 TABLES = ("results.csv", "results.json", "statistics.json")
@@ -158,7 +158,7 @@ def test_a_finished_run_is_evaluated_where_the_study_asks_for_it(unbroken, tmp_p
     job = Study(unbroken).jobs[0]
     study = Study.open(tmp_path / "s", "tiny", None, [job], evaluate=2)
     assert study.reuse(Study(unbroken), [job]) == [job]
-    assert work_and_evaluate(study.path, job.name, 60.0) == 0
+    assert work(study.path, job.name, 60.0) == 0
     rows = json.loads((study.run_path(job) / "evaluation.json").read_text())
     assert {"learner", "behaviour cloning", "random"} <= {row["name"] for row in rows}
     (digest,) = study.digests().values()
@@ -167,7 +167,7 @@ def test_a_finished_run_is_evaluated_where_the_study_asks_for_it(unbroken, tmp_p
     assert study.evaluated(job)
     (study.run_path(job) / "evaluation.json").unlink()
     (study.run_path(job) / "policy.safetensors").unlink()
-    assert work_and_evaluate(study.path, job.name, 60.0) == FAILED
+    assert work(study.path, job.name, 60.0) == FAILED
     assert "policy.safetensors" in (study.failure(job) or "")
 
 

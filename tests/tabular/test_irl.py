@@ -21,7 +21,6 @@ from etairl.tabular.generators import (
 from etairl.tabular.irl import (
     emma,
     lpal,
-    max_margin,
     megan,
     mwal,
     wiem,
@@ -106,7 +105,7 @@ def test_max_margin_is_the_best_separation(seed):
     mdp, expert, features = problem(seed, Dirac(0))
     beyond = expert * np.array([1.5, 0.5])
     corners = vertices(mdp, Dirac(0), beyond, features)
-    found = max_margin(mdp, Dirac(0), beyond, features)
+    found = emma(mdp, Dirac(0), beyond, features)
     weights = np.linalg.lstsq(features.reshape(-1, 3), found.cost.reshape(-1), rcond=None)[0]
     assert np.linalg.norm(weights) <= 1 + 1e-9
     assert (corners @ weights).min() == pytest.approx(found.dual, abs=1e-8)

@@ -8,7 +8,7 @@ import pytest
 
 from etairl.rollouts import UniformPolicy, collect
 from etairl.tasks import make_task
-from etairl.tasks.spaces import flatten, read_spec
+from etairl.tasks.spaces import as_rows, read_spec
 from etairl.types import InputError
 
 BOX = gymnasium.spaces.Box(-np.inf, np.inf, (2,), np.float64)
@@ -123,7 +123,7 @@ def test_a_dict_keeps_the_order_of_its_space(rng):
         space.seed(0)
         sample = space.sample()
         expected = gymnasium.spaces.flatten(space, sample)
-        assert flatten(sample, 1, space)[0].tolist() == expected.tolist()
+        assert as_rows(sample, 1, space)[0].tolist() == expected.tolist()
 
 
 def test_rewards_of_ant_have_the_same_terms_in_both_engines():

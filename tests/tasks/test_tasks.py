@@ -101,13 +101,13 @@ def test_dict_observations_are_laid_out_as_gymnasium_does(rng):
             "desired_goal": gymnasium.spaces.Box(-1, 1, (1,)),
         }
     )
-    from etairl.tasks.spaces import flatten
+    from etairl.tasks.spaces import as_rows
 
     sample = space.sample()
     expected = gymnasium.spaces.flatten(space, sample)
     batched = {key: value[None] for key, value in sample.items()}
-    assert flatten(batched, 1, space)[0].tolist() == expected.tolist()
-    assert flatten(batched, 1)[0].tolist() == expected.tolist()  # EnvPool's: by key
+    assert as_rows(batched, 1, space)[0].tolist() == expected.tolist()
+    assert as_rows(batched, 1)[0].tolist() == expected.tolist()  # EnvPool's: by key
 
 
 class Own(gymnasium.Env):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import least_squares, minimize, minimize_scalar
+from small_mdps import ring
 
 from etairl.eta import Dirac, Geometric, Poisson, ZeroModifiedGeometric
 from etairl.penalties import Ball
@@ -22,7 +23,6 @@ from etairl.tabular.generators import (
     go_stay_policy,
     random_mdp,
     random_policy,
-    ring,
 )
 from etairl.tabular.irl import emma, megan
 from etairl.tabular.phase import phase_mu, phase_program

@@ -25,13 +25,13 @@ from etairl.idle import (
     Units,
     check_quality,
     follow_paths,
+    hold_out,
     idle,
     judge_generator,
     load_generator,
     nearest_possible,
     quality,
     save_generator,
-    split,
     train_generator,
 )
 from etairl.measures import FutureSampler
@@ -207,7 +207,7 @@ class Lookup(Generator):
 @pytest.mark.parametrize("source", [DEMOS, "FetchReach-v4-200x100"])
 def test_what_is_true_passes_and_what_is_a_little_wrong_does_not(source):
     """On the bundled demonstrations, where a future is close to its state."""
-    _, held_out = split(load_demos(source).trajectories, 0)
+    _, held_out = hold_out(load_demos(source).trajectories, 0)
     rng, spread = np.random.default_rng(0), held_out.observations.std(axis=0)
     right = judge_generator(Lookup(held_out), held_out, 0)
     assert right.ratio <= 2.0
@@ -221,7 +221,7 @@ def test_what_is_true_passes_and_what_is_a_little_wrong_does_not(source):
 
 
 def test_paths_of_true_futures_are_covered_alike():
-    _, held_out = split(load_demos(DEMOS).trajectories, 0)
+    _, held_out = hold_out(load_demos(DEMOS).trajectories, 0)
     space = task_space(NAME)
     assert isinstance(space, Goals)
     paths = follow_paths(Lookup(held_out), held_out, space, 0)
@@ -243,7 +243,7 @@ def test_it_learns_from_some_episodes_and_is_judged_on_the_others(monkeypatch):
     monkeypatch.setattr(quality, "idle", learns)
     monkeypatch.setattr(quality, "judge_generator", judges)
     train_generator(GENERATING.generator, NEAR, t, 0)
-    shown, held_out = split(t, 0)
+    shown, held_out = hold_out(t, 0)
     assert np.array_equal(seen["shown"].observations, shown.observations)
     assert np.array_equal(seen["held_out"].observations, held_out.observations)
 
@@ -259,12 +259,12 @@ def test_the_defaults_are_within_two_floors(source):
 
 def test_held_out_episodes_are_a_fifth_and_no_others():
     t = load_demos(DEMOS).trajectories
-    shown, held_out = split(t, 0)
+    shown, held_out = hold_out(t, 0)
     assert (len(shown), len(held_out)) == (240, 60)
     seen = {row.tobytes() for row in shown.tasks}
     assert not any(row.tobytes() in seen for row in held_out.tasks)
     with pytest.raises(InputError, match="at least 5 demonstrations"):
-        split(t.take(np.arange(4)), 0)
+        hold_out(t.take(np.arange(4)), 0)
 
 
 class TestCommand:

@@ -18,7 +18,7 @@ KernelKind = Literal["random", "grid"]
 SECONDS, MEBIBYTES = 1.0, 500.0  # limits of the first row: 10^3 states and 10 actions
 GROWTH = 4.0  # limit of the time per non-zero, in units of the first row of the same world
 # Kind, states, and successors per pair of a random one; a grid has 4 actions and 4 successors.
-SIZES: tuple[tuple[KernelKind, int, int], ...] = (
+KERNELS: tuple[tuple[KernelKind, int, int], ...] = (
     ("random", 1_000, 10),
     ("random", 1_000, 50),
     ("random", 1_000, 250),
@@ -52,7 +52,7 @@ class Exact:
 def bench_mu(rounds: int = 3) -> Iterator[Exact]:
     """Time the exact measure of a random policy on random sparse kernels and on grids."""
     rng, first, eta = np.random.default_rng(0), {}, Geometric(0.9)
-    for number, (world, states, successors) in enumerate(SIZES):
+    for number, (world, states, successors) in enumerate(KERNELS):
         mdp = _make(rng, world, states, successors)
         policy = random_policy(rng, mdp)
         (seconds,) = best_times(rounds, lambda m=mdp, p=policy: mu(m, p, eta))

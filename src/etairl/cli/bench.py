@@ -109,9 +109,9 @@ def _study(_: BenchConfig) -> Speeds:
 
 
 def _tabular(_: BenchConfig) -> Speeds:
-    from etairl.bench.exact_speed import SIZES, bench_mu
+    from etairl.bench.exact_speed import KERNELS, bench_mu
 
-    return {"exact": list(track(bench_mu(), "timing exact measures", total=len(SIZES)))}
+    return {"exact": list(track(bench_mu(), "timing exact measures", total=len(KERNELS)))}
 
 
 _BENCHES: dict[str, Callable[[BenchConfig], Speeds]] = {

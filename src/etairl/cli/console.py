@@ -1,13 +1,11 @@
 """How commands print: one style for all of them."""
 
 import json
-import math
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
-from dataclasses import asdict
 from typing import Any, TypeVar
 
 import rich.progress
@@ -20,6 +18,7 @@ from typing_extensions import override
 
 from etairl.cli.arguments import parse as parse
 from etairl.cli.arguments import whole as whole
+from etairl.decoding import for_json
 
 Item = TypeVar("Item")
 _SECONDS_BETWEEN_LINES = 5.0
@@ -37,21 +36,7 @@ def print_json(value: Any) -> None:
     """Print plain JSON; a number that JSON cannot hold (infinity, NaN) becomes null."""
     # Greek as it is, where the other side can read it.
     plain = "utf" not in (sys.stdout.encoding or "utf-8").lower()
-    print(json.dumps(_plain(value), indent=2, allow_nan=False, ensure_ascii=plain))
-
-
-def _plain(value: Any) -> Any:
-    if hasattr(value, "__dataclass_fields__"):
-        return _plain(asdict(value))
-    if hasattr(value, "_asdict"):
-        return _plain(value._asdict())
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+    print(json.dumps(for_json(value), indent=2, allow_nan=False, ensure_ascii=plain))
 
 
 def _print(what: RenderableType) -> None:

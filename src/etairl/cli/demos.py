@@ -150,6 +150,7 @@ def _info(arguments: list[str]) -> int:
 def print_inspection(i: Inspection) -> None:
     """Print an inspection for people."""
     finals = "known" if i.final_observations else "unknown"
+    clipped = f" after clipping {i.actions_clipped} of {i.steps}" if i.actions_clipped else ""
     facts(
         i.name if i.environment is None else f"{i.name} ({i.environment})",
         [
@@ -161,7 +162,7 @@ def print_inspection(i: Inspection) -> None:
             ),
             ("observations", f"{i.obs_dim} columns{_constant(i.constant_observations)}"),
             ("actions", f"{i.act_dim} columns{_constant(i.constant_actions)}"),
-            ("action range", f"{i.action.low:.4g} to {i.action.high:.4g}{_clipped(i)}"),
+            ("action range", f"{i.action.low:.4g} to {i.action.high:.4g}{clipped}"),
             *([] if i.task_dim is None else [("task vector", f"{i.task_dim} columns")]),
             ("NaN or infinite", "none"),
             (
@@ -187,10 +188,6 @@ def _range(r: Range) -> str:
 
 def _constant(columns: list[int]) -> str:
     return f", constant: {', '.join(map(str, columns))}" if columns else ""
-
-
-def _clipped(i: Inspection) -> str:
-    return f" after clipping {i.actions_clipped} of {i.steps}" if i.actions_clipped else ""
 
 
 def _floor(floor: Floor | None) -> str:

@@ -41,6 +41,7 @@ from etairl.types import (
     RejoinableTask,
     Task,
     Trajectories,
+    check_range,
 )
 
 
@@ -71,12 +72,8 @@ class Config:
     """print the card of the demonstrations as JSON"""
 
     def __post_init__(self):
-        for name in ("episodes", "record_steps"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(f"{name} must be at least 1, got {value}")
-        if not self.checkpoint_seconds >= 0.0:
-            raise InputError(f"checkpoint_seconds must be >= 0, got {self.checkpoint_seconds}")
+        check_range(self, "[1, inf)", "episodes", "record_steps")
+        check_range(self, "[0, inf)", "checkpoint_seconds")
 
 
 def run(arguments: list[str]) -> int:

@@ -18,8 +18,8 @@ from etairl.idle import (
     Trained,
     check_quality,
     follow_paths,
+    hold_out,
     save_generator,
-    split,
     train_generator,
 )
 from etairl.measures import FutureSampler
@@ -28,7 +28,7 @@ from etairl.tasks import task_space
 from etairl.tasks.navigation_world import NAME as NAVIGATION
 from etairl.tasks.navigation_world import LakeWorld
 from etairl.tasks.product import Goals, check_tasks
-from etairl.types import InputError, Trajectories, check_seed
+from etairl.types import InputError, Trajectories, check_range, check_seed
 
 FIGURE = "futures.png"
 _PANELS, _SAMPLES = 3, 10  # episodes drawn, futures for each of their steps
@@ -64,8 +64,7 @@ class Config:
 
     def __post_init__(self):
         check_seed(self.seed)
-        if not self.idle_gate >= 0.0:
-            raise InputError(f"idle_gate must be >= 0, got {self.idle_gate}")
+        check_range(self, "[0, inf)", "idle_gate")
 
 
 def run(arguments: list[str]) -> int:
@@ -78,7 +77,7 @@ def run(arguments: list[str]) -> int:
     if demos.spec.discrete_actions is not None:
         raise InputError(f"{config.demos}: futures have continuous actions, these are discrete")
     space = _places(config, demos)
-    _, held_out = split(demos.trajectories, config.seed)
+    _, held_out = hold_out(demos.trajectories, config.seed)
     mend = None if space is None else space.mend
     with Meter("learning futures", config.idle.idle_steps) as meter, patient_interrupt() as stop:
         watch = watching(meter, stop)

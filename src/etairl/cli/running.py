@@ -8,7 +8,6 @@ from typing import Any
 
 from etairl.cli.console import Meter, facts, out, patient_interrupt
 from etairl.evaluation.diagnostics import diagnose
-from etairl.evaluation.generated_futures import Futures
 from etairl.idle import IdleProgress, Watch
 from etairl.runs import RunDirectory, read_result
 from etairl.training.session import Session, open_run, resume_command
@@ -41,12 +40,15 @@ def follow(
         if run.finished:
             out().print(f"{path} is finished; see etairl evaluate {path}", markup=False)
             return
-        if run.prepared.futures is not None:
-            out().print(f"futures are generated: {quality_in_words(run.prepared.futures)}")
+        if (futures := run.prepared.futures) is not None:
+            out().print(
+                f"futures are generated: MMD² {futures.mmd2:.5f} from true ones of held-out "
+                f"states, {futures.ratio:.1f} times the floor of {futures.floor:.5f}"
+            )
         if run.resumed:
             out().print(f"resuming {path}", markup=False)
         _play(run)
-    summarise(path)
+    print_result(path)
 
 
 class _GeneratorMeter:
@@ -80,14 +82,6 @@ def watching(meter: Meter, stop: Callable[[], bool]) -> Watch:
             raise KeyboardInterrupt("nothing was written")
 
     return watch
-
-
-def quality_in_words(quality: Futures) -> str:
-    """How good a generator is."""
-    return (
-        f"MMD² {quality.mmd2:.5f} from true ones of held-out states, {quality.ratio:.1f} times the "
-        f"floor of {quality.floor:.5f}"
-    )
 
 
 def _play(run: Session) -> None:
@@ -151,7 +145,7 @@ def _note(rows: list[dict[str, Any]], speed: float) -> str:
     return ", ".join([*parts, f"{speed:,.0f} transitions/s"] if speed else parts)
 
 
-def summarise(path: Path) -> None:
+def print_result(path: Path) -> None:
     """The result of a finished run in a few lines."""
     result = read_result(path)
     last, best = result["remaining"], result["best"]

@@ -15,10 +15,10 @@ from etairl.studies.cluster import run_on_ray
 from etairl.studies.grid import StudyFile, read_grid
 from etairl.studies.jobs import Job, StudyScale, check_count, check_ready
 from etairl.studies.processes import Ended, cores, run_locally
+from etairl.studies.report_data import write_tables
 from etairl.studies.study_folder import RunProgress, RunState, Study
-from etairl.studies.tables import write_tables
 from etairl.training.config_files import check_trust
-from etairl.types import InputError
+from etairl.types import InputError, check_range
 
 _SECONDS_BETWEEN_LOOKS = 5.0
 
@@ -124,8 +124,7 @@ def _check(config: StudyConfig) -> None:
         raise InputError("--workers is for this machine; Ray counts the cores of its cluster")
     if config.workers is not None and config.workers < 1:
         raise InputError(f"at least one worker is needed, got {config.workers}")
-    if not config.checkpoint_seconds >= 0.0:
-        raise InputError(f"checkpoint_seconds must be >= 0, got {config.checkpoint_seconds}")
+    check_range(config, "[0, inf)", "checkpoint_seconds")
 
 
 def _make(config: StudyConfig, study: Study, jobs: Sequence[Job]) -> list[Job]:

@@ -25,7 +25,7 @@ from etairl.costs.losses import (
     weight_decay,
 )
 from etairl.hyper import enabled, traced
-from etairl.networks import Activation, check_widths
+from etairl.networks import Activation, check_widths, start_optimiser
 from etairl.types import check_range
 
 
@@ -72,6 +72,13 @@ class DiscriminatorState(NamedTuple):
     scale: Float[Array, " dims"]
     optimiser: optax.OptState
 
+    @staticmethod
+    def start(config: DiscriminatorConfig, network: Any, units: Any) -> "DiscriminatorState":
+        """Before the first update; `units` are mean and scale."""
+        mean, scale = units
+        optimiser = start_optimiser(optax.adam(config.lr_d), network)
+        return DiscriminatorState(network, mean, scale, optimiser)
+
 
 def adversarial_updates(
     config: DiscriminatorConfig,
@@ -95,18 +102,13 @@ def adversarial_updates(
         own, expert, key = step
         x, y = inputs(carry, own), inputs(carry, expert)
         grads, info = jax.grad(loss, has_aux=True)(carry.network, key, x, y)
-        change, optimiser = discriminator_optimiser(config).update(grads, carry.optimiser)
+        change, optimiser = optax.adam(config.lr_d).update(grads, carry.optimiser)
         network = cast(Network, optax.apply_updates(cast(Any, carry.network), change))
         return carry._replace(network=network, optimiser=optimiser), info
 
     keys = jax.random.split(key, len(jax.tree.leaves(own)[0]))
     state, infos = jax.lax.scan(body, state, (own, expert, keys))
     return state, jax.tree.map(jnp.mean, infos)
-
-
-def discriminator_optimiser(config: DiscriminatorConfig) -> optax.GradientTransformation:
-    """Adam."""
-    return optax.adam(config.lr_d)
 
 
 def make_loss(config: DiscriminatorConfig, exact: int = 0) -> Loss:

@@ -13,26 +13,12 @@ import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 from typing_extensions import override
 
-from etairl.costs.adversarial import (
-    DiscriminatorConfig,
-    DiscriminatorState,
-    adversarial_updates,
-    discriminator_optimiser,
-)
-from etairl.costs.family import (
-    Cost,
-    CostConfig,
-    Inputs,
-    LogProb,
-    Points,
-    Rows,
-    View,
-    standard_units,
-)
+from etairl.costs.adversarial import DiscriminatorConfig, DiscriminatorState, adversarial_updates
+from etairl.costs.family import Cost, CostConfig, Inputs, LogProb, Points, View, standard_units
 from etairl.costs.losses import CostInfo, logits, spectrally_normalised
 from etairl.experience import World
 from etairl.hyper import traced
-from etairl.networks import MLP, start_optimiser
+from etairl.networks import MLP, Rows
 from etairl.types import check_choice
 
 Form = Literal["log_d", "logit", "log_not_d"]
@@ -85,14 +71,9 @@ class Discriminator(Cost):
 
     def init(self, key: PRNGKeyArray, expert: Points) -> DiscriminatorState:
         """A fresh network; inputs are standardised with the statistics of the demonstrations."""
-        x = np.asarray(self.view(*expert))
-        mean, scale = standard_units(x)
-        network = self.config.network
-        sizes = (x.shape[1], *network.hidden_d, 1)
-        mlp = MLP.init(key, sizes, network.activation_d)
-        return DiscriminatorState(
-            mlp, mean, scale, start_optimiser(discriminator_optimiser(network), mlp)
-        )
+        x, config = np.asarray(self.view(*expert)), self.config.network
+        network = MLP.init(key, (x.shape[1], *config.hidden_d, 1), config.activation_d)
+        return DiscriminatorState.start(config, network, standard_units(x))
 
     def __call__(self, state: DiscriminatorState, obs: Array, act: Array, next_obs: Array) -> Rows:
         """The cost of each row."""

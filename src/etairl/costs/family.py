@@ -14,10 +14,10 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from etairl.experience import World
+from etairl.networks import Rows, all_finite
 from etairl.types import InputError, Spec
 
 Inputs = Literal["state_action", "state", "state_next_state"]
-Rows = Float[Array, " batch"]
 
 
 class Points(NamedTuple):
@@ -89,7 +89,7 @@ class Cost(Protocol):
 
         `fresh` is what `init` makes of the demonstrations today.
         """
-        check_finite(state)
+        check_all_finite(state)
 
     def check_points(self, state: Any, points: Points) -> None:
         """Refuse pairs of the learner where the cost is not a number, with the reason."""
@@ -107,9 +107,9 @@ class Cost(Protocol):
         return self
 
 
-def check_finite(state: Any) -> None:
+def check_all_finite(state: Any) -> None:
     """Refuse NaN and infinity."""
-    if not all(np.isfinite(np.asarray(leaf)).all() for leaf in jax.tree.leaves(state)):
+    if not all_finite(state):
         raise InputError("the weights of the cost are not all finite numbers")
 
 

@@ -6,8 +6,9 @@ from typing import Any, ClassVar
 from jaxtyping import Array, PRNGKeyArray
 from typing_extensions import override
 
-from etairl.costs.family import Cost, FeatureValues, LogProb, Points, Rows
+from etairl.costs.family import Cost, FeatureValues, LogProb, Points
 from etairl.hyper import traced
+from etairl.networks import Rows
 
 
 @traced

@@ -22,14 +22,14 @@ from etairl.costs.family import (
     Inputs,
     LogProb,
     Points,
-    Rows,
     View,
-    check_finite,
+    check_all_finite,
 )
 from etairl.costs.features import Features, FeatureState
 from etairl.costs.maps import Own, parse_features
 from etairl.experience import World
 from etairl.hyper import traced
+from etairl.networks import Rows
 from etairl.penalties import Ball, Simplex, WeightSet, surrogate_step
 from etairl.types import InputError, check_choice, check_range
 
@@ -171,8 +171,12 @@ class LinearCost(Cost):
     def _turn(
         self, state: LinearState, own: Points, expert: Points
     ) -> tuple[LinearState, LinearInfo]:
+        def moments(batch: Points) -> tuple[Weights, Weights]:
+            values = self.features(state, *batch)
+            return values.mean(axis=0), values.var(axis=0)
+
         (mean_own, spread_own), (mean_expert, spread_expert) = (
-            jax.lax.map(lambda batch: self._moments(state, batch), side) for side in (own, expert)
+            jax.lax.map(moments, side) for side in (own, expert)
         )
         differences = mean_own - mean_expert
         overall = differences.mean(axis=0)
@@ -192,7 +196,7 @@ class LinearCost(Cost):
 
     def check(self, state: LinearState, fresh: LinearState | None = None) -> None:
         """The weights must lie in their set, and features be what they are today."""
-        check_finite(state)
+        check_all_finite(state)
         units = (state.features.column_scale, state.features.scale)
         if not all((np.asarray(x) > 0.0).all() for x in units):
             raise InputError("the units of the features are not all above 0")
@@ -217,10 +221,6 @@ class LinearCost(Cost):
         """Names, weights and values."""
         values = np.asarray(self.features(state, *points), np.float64)
         return FeatureValues(self.names(state), np.asarray(state.weights, np.float64), values)
-
-    def _moments(self, state: LinearState, batch: Points) -> tuple[Weights, Weights]:
-        values = self.features(state, *batch)
-        return values.mean(axis=0), values.var(axis=0)
 
     def _move(
         self, weights: Weights, differences: Float[Array, "updates features"], overall: Weights

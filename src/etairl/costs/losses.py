@@ -12,9 +12,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from etairl.hyper import Number
+from etairl.networks import Rows, Scalar
 
-Scalar = Float[Array, ""]
-Points = Float[Array, "batch dims"]
+NetworkInputs = Float[Array, "batch dims"]
 Network = Any
 """a PyTree of weights that maps rows to one column, such as an `MLP`"""
 
@@ -32,17 +32,18 @@ class CostInfo(NamedTuple):
     """share of the expert's pairs with D < 1/2"""
 
 
-Loss = Callable[[Network, PRNGKeyArray, Points, Points], tuple[Scalar, CostInfo]]
+Judged = tuple[Scalar, CostInfo]
+Loss = Callable[[Network, PRNGKeyArray, NetworkInputs, NetworkInputs], Judged]
 
 
-def logits(network: Network, x: Points) -> Float[Array, " batch"]:
+def logits(network: Network, x: NetworkInputs) -> Rows:
     """$h$, one per row."""
     return network(x)[:, 0]
 
 
 def gan_loss(
-    network: Network, key: PRNGKeyArray, own: Points, expert: Points
-) -> tuple[Scalar, CostInfo]:
+    network: Network, key: PRNGKeyArray, own: NetworkInputs, expert: NetworkInputs
+) -> Judged:
     r"""$\mathbb{E}_\pi[-\log D] + \mathbb{E}_E[-\log(1-D)]$, in log space (errata (i))."""
     h_own, h_expert = logits(network, own), logits(network, expert)
     loss = jax.nn.softplus(-h_own).mean() + jax.nn.softplus(h_expert).mean()
@@ -52,9 +53,7 @@ def gan_loss(
 def label_smoothing(loss: Loss, amount: Number) -> Loss:
     r"""Labels $1-\varepsilon$ and $\varepsilon$; the loss is linear in them, so two losses mix."""
 
-    def smoothed(
-        network: Network, key: PRNGKeyArray, own: Points, expert: Points
-    ) -> tuple[Scalar, CostInfo]:
+    def smoothed(network: Network, key: PRNGKeyArray, own: Array, expert: Array) -> Judged:
         right, info = loss(network, key, own, expert)
         wrong, _ = loss(network, key, expert, own)
         value = (1.0 - amount) * right + amount * wrong
@@ -66,9 +65,7 @@ def label_smoothing(loss: Loss, amount: Number) -> Loss:
 def entropy_bonus(loss: Loss, weight: Number) -> Loss:
     r"""Subtracts $\lambda\,\mathbb{E}[H(D)]$ over both sides: certainty has its price."""
 
-    def wrapped(
-        network: Network, key: PRNGKeyArray, own: Points, expert: Points
-    ) -> tuple[Scalar, CostInfo]:
+    def wrapped(network: Network, key: PRNGKeyArray, own: Array, expert: Array) -> Judged:
         value, info = loss(network, key, own, expert)
         h = logits(network, jnp.concatenate([own, expert]))
         entropy = jax.nn.softplus(h) - h * jax.nn.sigmoid(h)
@@ -84,9 +81,7 @@ def gradient_penalty(loss: Loss, weight: Number, target: Number) -> Loss:
     $\hat x$ lies uniformly on the segment from a pair of the learner to one of the expert.
     """
 
-    def wrapped(
-        network: Network, key: PRNGKeyArray, own: Points, expert: Points
-    ) -> tuple[Scalar, CostInfo]:
+    def wrapped(network: Network, key: PRNGKeyArray, own: Array, expert: Array) -> Judged:
         key_loss, key_between = jax.random.split(key)
         value, info = loss(network, key_loss, own, expert)
         u = jax.random.uniform(key_between, (len(own), 1))
@@ -103,11 +98,10 @@ def gradient_penalty(loss: Loss, weight: Number, target: Number) -> Loss:
 def weight_decay(loss: Loss, weight: Number) -> Loss:
     r"""Adds $\tfrac{\lambda}{2}\sum|W|^2$ over the weight matrices."""
 
-    def wrapped(
-        network: Network, key: PRNGKeyArray, own: Points, expert: Points
-    ) -> tuple[Scalar, CostInfo]:
+    def wrapped(network: Network, key: PRNGKeyArray, own: Array, expert: Array) -> Judged:
         value, info = loss(network, key, own, expert)
-        size = jnp.asarray([(w**2).sum() for w in _matrices(network)]).sum()
+        matrices = (leaf for leaf in jax.tree.leaves(network) if leaf.ndim == 2)
+        size = jnp.asarray([(w**2).sum() for w in matrices]).sum()
         value = value + 0.5 * weight * size
         return value, info._replace(loss=value)
 
@@ -120,9 +114,7 @@ def input_noise(loss: Loss, scale: Number, exact: int = 0) -> Loss:
     The last `exact` columns, which are no inputs of a network, get none.
     """
 
-    def wrapped(
-        network: Network, key: PRNGKeyArray, own: Points, expert: Points
-    ) -> tuple[Scalar, CostInfo]:
+    def wrapped(network: Network, key: PRNGKeyArray, own: Array, expert: Array) -> Judged:
         key_loss, key_own, key_expert = jax.random.split(key, 3)
         scales = jnp.where(jnp.arange(own.shape[1]) < own.shape[1] - exact, scale, 0.0)
         own = own + scales * jax.random.normal(key_own, own.shape)
@@ -135,9 +127,7 @@ def input_noise(loss: Loss, scale: Number, exact: int = 0) -> Loss:
 def spectral_norm(loss: Loss) -> Loss:
     """The loss of the network with every weight matrix divided by its largest singular value."""
 
-    def wrapped(
-        network: Network, key: PRNGKeyArray, own: Points, expert: Points
-    ) -> tuple[Scalar, CostInfo]:
+    def wrapped(network: Network, key: PRNGKeyArray, own: Array, expert: Array) -> Judged:
         return loss(spectrally_normalised(network), key, own, expert)
 
     return wrapped
@@ -150,10 +140,6 @@ def spectrally_normalised(network: Network) -> Network:
     it is taken as constant in the gradient, as usual.
     """
     return jax.tree.map(lambda w: w / _largest_singular_value(w) if w.ndim == 2 else w, network)
-
-
-def _matrices(network: Network) -> list[Float[Array, "a b"]]:
-    return [leaf for leaf in jax.tree.leaves(network) if leaf.ndim == 2]
 
 
 def _largest_singular_value(weight: Float[Array, "a b"]) -> Scalar:

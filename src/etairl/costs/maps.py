@@ -24,23 +24,23 @@ from typing_extensions import override
 from etairl.types import InputError
 
 Columns = Float[Array, "*rows dims"]
+Names = tuple[str, ...]
+Drawn = tuple[Array, ...]
 
 
 @runtime_checkable
 class FeatureMap(Protocol):
     """A map from the columns of a transition to features; drawn numbers are its `arrays`."""
 
-    def draw(self, key: PRNGKeyArray, z: Float[Array, "rows dims"]) -> tuple[Array, ...]:
+    def draw(self, key: PRNGKeyArray, z: Float[Array, "rows dims"]) -> Drawn:
         """What is random about it, given the demonstrations."""
         return ()
 
-    def __call__(self, arrays: tuple[Array, ...], z: Columns, obs: Array, act: Array) -> Columns:
+    def __call__(self, arrays: Drawn, z: Columns, obs: Array, act: Array) -> Columns:
         """One column per feature."""
         ...
 
-    def names(
-        self, columns: tuple[str, ...], count: int, arrays: tuple[Array, ...]
-    ) -> tuple[str, ...]:
+    def names(self, columns: Names, count: int, arrays: Drawn) -> Names:
         """One per feature."""
         ...
 
@@ -50,13 +50,11 @@ class Identity(FeatureMap):
     """The columns themselves: matches means."""
 
     @override
-    def __call__(self, arrays: tuple[Array, ...], z: Array, obs: Array, act: Array) -> Array:
+    def __call__(self, arrays: Drawn, z: Array, obs: Array, act: Array) -> Array:
         return z
 
     @override
-    def names(
-        self, columns: tuple[str, ...], count: int, arrays: tuple[Array, ...]
-    ) -> tuple[str, ...]:
+    def names(self, columns: Names, count: int, arrays: Drawn) -> Names:
         return columns
 
 
@@ -65,14 +63,12 @@ class Quadratic(FeatureMap):
     """The columns and their products: matches means, spreads and correlations."""
 
     @override
-    def __call__(self, arrays: tuple[Array, ...], z: Array, obs: Array, act: Array) -> Array:
+    def __call__(self, arrays: Drawn, z: Array, obs: Array, act: Array) -> Array:
         i, j = np.triu_indices(z.shape[-1])
         return jnp.concatenate([z, z[..., i] * z[..., j]], axis=-1)
 
     @override
-    def names(
-        self, columns: tuple[str, ...], count: int, arrays: tuple[Array, ...]
-    ) -> tuple[str, ...]:
+    def names(self, columns: Names, count: int, arrays: Drawn) -> Names:
         pairs = zip(*np.triu_indices(len(columns)), strict=True)
         products = (f"{columns[i]}²" if i == j else f"{columns[i]}·{columns[j]}" for i, j in pairs)
         return (*columns, *products)
@@ -84,7 +80,7 @@ class Fourier(FeatureMap):
 
     count: int
 
-    def draw(self, key: PRNGKeyArray, z: Array) -> tuple[Array, ...]:
+    def draw(self, key: PRNGKeyArray, z: Array) -> Drawn:
         """Frequencies and phases."""
         key_frequency, key_phase = jax.random.split(key)
         dims = z.shape[-1]
@@ -93,13 +89,11 @@ class Fourier(FeatureMap):
         return frequencies, phases
 
     @override
-    def __call__(self, arrays: tuple[Array, ...], z: Array, obs: Array, act: Array) -> Array:
+    def __call__(self, arrays: Drawn, z: Array, obs: Array, act: Array) -> Array:
         frequencies, phases = arrays
         return np.sqrt(2.0) * jnp.cos(z @ frequencies + phases)
 
-    def names(
-        self, columns: tuple[str, ...], count: int, arrays: tuple[Array, ...]
-    ) -> tuple[str, ...]:
+    def names(self, columns: Names, count: int, arrays: Drawn) -> Names:
         """`wave7(s3+1.9 a0-1.2)` changes most with these two columns, by so much per unit."""
         return _most(columns, "wave", np.asarray(arrays[0]).T)
 
@@ -110,7 +104,7 @@ class Radial(FeatureMap):
 
     count: int
 
-    def draw(self, key: PRNGKeyArray, z: Array) -> tuple[Array, ...]:
+    def draw(self, key: PRNGKeyArray, z: Array) -> Drawn:
         """The centres."""
         if self.count > len(z):
             raise InputError(
@@ -119,16 +113,14 @@ class Radial(FeatureMap):
             )
         return (z[jax.random.choice(key, len(z), (self.count,), replace=False)],)
 
-    def __call__(self, arrays: tuple[Array, ...], z: Array, obs: Array, act: Array) -> Array:
+    def __call__(self, arrays: Drawn, z: Array, obs: Array, act: Array) -> Array:
         """By squares and products, never all differences at once."""
         (centres,) = arrays
         squares = (z**2).sum(axis=-1)[..., None] + (centres**2).sum(axis=-1)
         distance = jnp.maximum(squares - 2.0 * z @ centres.T, 0.0)
         return jnp.exp(-distance / z.shape[-1])
 
-    def names(
-        self, columns: tuple[str, ...], count: int, arrays: tuple[Array, ...]
-    ) -> tuple[str, ...]:
+    def names(self, columns: Names, count: int, arrays: Drawn) -> Names:
         """`near7(s3+1.9 a0-1.2)` sits at a pair that is least common in these two columns."""
         return _most(columns, "near", np.asarray(arrays[0]))
 
@@ -143,13 +135,13 @@ class Own(FeatureMap):
 
     path: str
 
-    def draw(self, key: PRNGKeyArray, z: Array) -> tuple[Array, ...]:
+    def draw(self, key: PRNGKeyArray, z: Array) -> Drawn:
         """Nothing; but its module is imported, lest its arrays are made while a call is traced."""
         self._function()
         return ()
 
     @override
-    def __call__(self, arrays: tuple[Array, ...], z: Array, obs: Array, act: Array) -> Array:
+    def __call__(self, arrays: Drawn, z: Array, obs: Array, act: Array) -> Array:
         try:
             features = jnp.asarray(self._function()(obs, act), jnp.float32)
         except Exception as error:  # whatever a user's function may raise
@@ -166,9 +158,7 @@ class Own(FeatureMap):
         return features
 
     @override
-    def names(
-        self, columns: tuple[str, ...], count: int, arrays: tuple[Array, ...]
-    ) -> tuple[str, ...]:
+    def names(self, columns: Names, count: int, arrays: Drawn) -> Names:
         given = tuple(map(str, getattr(self._function(), "names", ())))
         if given and len(given) != count:
             raise InputError(f"{self.path} has {len(given)} names for {count} features")
@@ -197,7 +187,7 @@ class Own(FeatureMap):
         return function
 
 
-def _most(columns: tuple[str, ...], kind: str, vectors: np.ndarray) -> tuple[str, ...]:
+def _most(columns: Names, kind: str, vectors: np.ndarray) -> Names:
     """Names by the two largest entries of a vector each."""
     return tuple(
         f"{kind}{i}("

@@ -21,17 +21,12 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 from typing_extensions import override
 
-from etairl.costs.adversarial import (
-    DiscriminatorConfig,
-    DiscriminatorState,
-    adversarial_updates,
-    discriminator_optimiser,
-)
-from etairl.costs.family import Cost, CostConfig, LogProb, Players, Points, Rows, standard_units
+from etairl.costs.adversarial import DiscriminatorConfig, DiscriminatorState, adversarial_updates
+from etairl.costs.family import Cost, CostConfig, LogProb, Players, Points, standard_units
 from etairl.costs.losses import CostInfo, spectrally_normalised
 from etairl.experience import World
 from etairl.hyper import traced
-from etairl.networks import MLP, start_optimiser
+from etairl.networks import MLP, Rows
 from etairl.types import InputError
 
 
@@ -105,13 +100,11 @@ class ShapedCost(Cost):
 
     def init(self, key: PRNGKeyArray, expert: Points) -> DiscriminatorState:
         """Two fresh networks; states are standardised with the demonstrations."""
-        mean, scale = standard_units(np.asarray(expert.obs))
-        settings = self.config.network
-        sizes = (len(mean), *settings.hidden_d, 1)
-        cost, potential = (MLP.init(k, sizes, settings.activation_d) for k in jax.random.split(key))
+        config = self.config.network
+        sizes = (expert.obs.shape[1], *config.hidden_d, 1)
+        cost, potential = (MLP.init(k, sizes, config.activation_d) for k in jax.random.split(key))
         network = ShapedLogit(cost, potential, self.gamma)
-        optimiser = start_optimiser(discriminator_optimiser(settings), network)
-        return DiscriminatorState(network, mean, scale, optimiser)
+        return DiscriminatorState.start(config, network, standard_units(np.asarray(expert.obs)))
 
     def __call__(self, state: DiscriminatorState, obs: Array, act: Array, next_obs: Array) -> Rows:
         """The cost of each row, without the policy's part of the logit."""
@@ -143,15 +136,9 @@ class ShapedCost(Cost):
             x, next_x = ((x - state.mean) / state.scale for x in (points.obs, points.next_obs))
             return jnp.concatenate([x, next_x, log_prob[:, None]], axis=-1)
 
-        return adversarial_updates(
-            self.config.network,
-            key,
-            state,
-            own,
-            expert,
-            inputs,
-            exact=1,  # log pi gets no noise
-        )
+        network = self.config.network
+        # log pi, the last column, gets no noise.
+        return adversarial_updates(network, key, state, own, expert, inputs, exact=1)
 
     def stored(self, state: DiscriminatorState) -> DiscriminatorState:
         """All but the optimiser."""

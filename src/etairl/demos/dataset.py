@@ -7,7 +7,7 @@ from typing import Literal, get_args
 import numpy as np
 from jaxtyping import Float
 
-from etairl.types import InputError, Spec, Trajectories, constant_columns, ragged_rows
+from etairl.types import InputError, Spec, Trajectories, check_range, constant_columns, ragged_rows
 
 Playing = Literal["drawn", "greedy"]
 """How a policy acts: actions drawn from it, or the most likely ones."""
@@ -116,9 +116,7 @@ class Selection:
     """only every M-th step of each episode, starting with the first"""
 
     def __post_init__(self):
-        for name, value in vars(self).items():
-            if value is not None and value < 1:
-                raise InputError(f"{name} must be at least 1, got {value}")
+        check_range(self, "[1, inf)", *vars(self))
 
     def __call__(self, trajectories: Trajectories) -> Trajectories:
         """The selected part."""

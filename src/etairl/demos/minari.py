@@ -46,7 +46,7 @@ def read_minari(dataset_id: str, max_bytes: int) -> tuple[Trajectories, Spec]:
     The HDF5 file is read directly, with the layout of Minari: only what is used, and nothing that
     lies outside the file, wherever it points to.
     """
-    check_name(dataset_id)
+    check_dataset_name(dataset_id)
     data = minari_root() / dataset_id / "data"
     if not data.is_dir():
         known = ", ".join(list_minari()) or "none"
@@ -71,7 +71,7 @@ def read_minari(dataset_id: str, max_bytes: int) -> tuple[Trajectories, Spec]:
         ) from None
 
 
-def check_name(dataset_id: str) -> None:
+def check_dataset_name(dataset_id: str) -> None:
     """Refuse what is not the name of a Minari dataset."""
     try:
         parse_dataset_id(dataset_id)

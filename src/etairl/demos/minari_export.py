@@ -11,13 +11,13 @@ import numpy as np
 from minari.data_collector import EpisodeBuffer
 
 from etairl.demos.dataset import Demos
-from etairl.demos.minari import EXTRAS_KEY, Extras, check_name, minari_root
+from etairl.demos.minari import EXTRAS_KEY, Extras, check_dataset_name, minari_root
 from etairl.types import InputError
 
 
 def write_minari(demos: Demos, dataset_id: str) -> None:
     """Store demonstrations as a new local Minari dataset. An existing one is not touched."""
-    check_name(dataset_id)
+    check_dataset_name(dataset_id)
     folder = minari_root() / dataset_id
     if folder.exists():
         raise InputError(f"minari:{dataset_id} exists already; choose another name or version")

@@ -17,10 +17,9 @@ from etairl.eta.laws import (
     Uniform,
     ZeroModifiedGeometric,
 )
-from etairl.eta.parsing import ETA_HELP, parse_eta
+from etairl.eta.parsing import parse_eta
 
 __all__ = [
-    "ETA_HELP",
     "Dirac",
     "Eta",
     "Geometric",

@@ -41,9 +41,9 @@ class Eta(ABC):
 
     def mean(self, horizon: int | None = None) -> float:
         r"""$\mathbb{E}[k]$, of the law truncated to `horizon` when that is given."""
-        return (
-            self.full_mean() if horizon is None else float(np.arange(horizon) @ self.pmf(horizon))
-        )
+        if horizon is None:
+            return self.full_mean()
+        return float(np.arange(check_horizon(horizon)) @ self.pmf(horizon))
 
     def pmf(self, horizon: int) -> Vector:
         r"""$\eta$ truncated to $0 \le k < $ `horizon` and renormalised: sums to 1."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from typing_extensions import override
 
-from etairl.eta.law import Eta, Vector, check_horizon, write_number
+from etairl.eta.law import Eta, Vector, write_number
 from etairl.types import InputError
 
 _FARTHEST = 2**53  # steps that a float can count
@@ -93,10 +93,6 @@ class Uniform(Eta):
     @override
     def full_mean(self) -> float:
         return math.inf
-
-    @override
-    def mean(self, horizon: int | None = None) -> float:
-        return math.inf if horizon is None else (check_horizon(horizon) - 1) / 2
 
 
 @dataclass(frozen=True)

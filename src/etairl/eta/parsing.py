@@ -24,7 +24,6 @@ _FORMS = {
     "zero-modified": "zero-modified:0.995,0.99",
     "mixture": "mixture:0.5*dirac:0+0.5*poisson:25",
 }
-ETA_HELP = "one of " + ", ".join(_FORMS.values())
 
 
 def parse_eta(text: str) -> Eta:
@@ -40,7 +39,8 @@ def parse_eta(text: str) -> Eta:
     name, colon, rest = text.strip().partition(":")
     if name not in _FORMS:
         close = get_close_matches(name, _FORMS, n=1)
-        hint = f"did you mean {_FORMS[close[0]]!r}?" if close else f"it is {ETA_HELP}"
+        known = f"it is one of {', '.join(_FORMS.values())}"
+        hint = f"did you mean {_FORMS[close[0]]!r}?" if close else known
         raise InputError(f"unknown weighting {text!r}: {hint}")
     if name == "uniform":
         if colon:

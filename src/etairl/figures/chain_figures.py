@@ -6,11 +6,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from etairl.eta import Geometric
+from etairl.figures.panels import BLUE, DARK_RED, GREY
 from etairl.tabular.eta_criterion import criterion
 from etairl.tabular.exact_measures import mu
 from etairl.tabular.generators import go_stay, go_stay_policy
 
-BLUE, RED, GREY = "#1b6ca8", "#9e2a2b", "0.45"
 PolicyCurve = Float[np.ndarray, " points"]
 
 
@@ -23,15 +23,15 @@ def stay_or_go_figure(gamma: float = 0.5) -> Figure:
     )
     planned, other = (stay, go) if stay[0] <= go[0] else (go, stay)  # κ = 0 is the planner's view
     figure, axes = _axes()
-    for value, color, name in ((stay, BLUE, "always stay"), (go, RED, "go at once")):
+    for value, color, name in ((stay, BLUE, "always stay"), (go, DARK_RED, "go at once")):
         label = f"{name}, γ-optimal" if value is planned else name
         axes.plot(kappas, value, color=color, linewidth=1.8, label=label)
     if (other < planned).any():
         axes.fill_between(
-            kappas, other, planned, where=(other < planned).tolist(), color=RED, alpha=0.12
+            kappas, other, planned, where=(other < planned).tolist(), color=DARK_RED, alpha=0.12
         )
         place = (0.75, float(np.interp(0.75, kappas, 0.5 * (planned + other))))
-        axes.annotate("what planning\nwith γ loses", place, color=RED, fontsize=9, ha="center")
+        axes.annotate("what planning\nwith γ loses", place, color=DARK_RED, fontsize=9, ha="center")
     axes.set(xlabel="κ of η = Geom(κ)", ylabel="criterion $J_η$ (lower is better)")
     axes.set(xlim=(0, 0.98), ylim=(0, 1.1 * float(max(stay.max(), go.max()))))
     axes.legend(loc="lower left", frameon=False, fontsize=9)
@@ -49,7 +49,7 @@ def occupancy_curve_figure(gamma: float = 0.5, kappa: float = 0.5) -> Figure:
     figure, axes = _axes()
     axes.plot(*curve.T, color=BLUE, linewidth=1.8, label=f"μ of every policy, κ = {kappa:g}")
     axes.plot(*ends.T, "--", color=GREY, linewidth=1.2, label="mixtures of stay and go")
-    axes.plot(*chord.T, color=RED, linewidth=1.2, label="κ = 0, classical: a segment")
+    axes.plot(*chord.T, color=DARK_RED, linewidth=1.2, label="κ = 0, classical: a segment")
     axes.plot(*middle, "o", color=GREY)
     axes.plot(*own, "o", color=BLUE)
     arrow, wide = {"arrowstyle": "-", "color": GREY}, float(ends[-1, 0])
@@ -75,22 +75,22 @@ def duality_gap_figure(gamma: float = 0.5, kappa: float = 0.5) -> Figure:
     _bare(right)
     left.plot(stays, excess.max(axis=1), color=BLUE, linewidth=1.8)
     left.set(xlabel="p, the learner's probability to stay", title="the cost answers the policy")
-    right.plot(weights, dual, color=RED, linewidth=1.8)
+    right.plot(weights, dual, color=DARK_RED, linewidth=1.8)
     right.set(xlabel="w, weight of the first feature", title="the policy answers the cost")
     primal = excess.max(axis=1)
     upper, lower = float(primal.min()), float(dual.max())
     for axes in (left, right):
         axes.axhline(upper, color=BLUE, linestyle=":", linewidth=1.2)
-        axes.axhline(lower, color=RED, linestyle=":", linewidth=1.2)
+        axes.axhline(lower, color=DARK_RED, linestyle=":", linewidth=1.2)
         axes.axhspan(lower, upper, color=GREY, alpha=0.2, linewidth=0)
         axes.set(xlim=(0, 1), ylim=(lower - 1.0, upper + 1.2))
     p, w = float(stays[primal.argmin()]), float(weights[dual.argmax()])
     left.plot(p, upper, "o", color=BLUE)
-    right.plot(w, lower, "o", color=RED)
+    right.plot(w, lower, "o", color=DARK_RED)
     words = f"min max = {_short(upper)}, at p = {_short(p)}, the expert"
     left.annotate(words, (0.03, upper + 0.06), color=BLUE, fontsize=9)
     words = f"max min = {_short(lower)}, at w = {_short(w)}"
-    right.annotate(words, (w, lower - 0.8), color=RED, fontsize=9, ha="center")
+    right.annotate(words, (w, lower - 0.8), color=DARK_RED, fontsize=9, ha="center")
     words = f"gap {_short(upper - lower)}"
     right.annotate(words, (0.02, upper + 0.06), color=GREY, fontsize=9)
     left.set(ylabel="excess cost over the expert")

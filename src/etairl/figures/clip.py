@@ -24,9 +24,7 @@ Picture = UInt8[np.ndarray, "_ _ 3"]
 def compose(pictures: Sequence[tuple[Picture, str]], size: tuple[int, int]) -> Picture:
     """Pictures side by side, each with its caption above; even in width and height.
 
-    Args:
-        pictures: and what stands above each.
-        size: width and height of one panel; a picture of another size is scaled to fit inside.
+    A picture of another size than that of one panel is scaled to fit inside.
     """
     width, height = size
     strip = max(16, height // 15)

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 
-from etairl.figures.lake_map import LAKE, draw_map
+from etairl.figures.lake_map import LAKE, draw_lakes
 from etairl.tasks.navigation_world import LakeWorld
 
 _COLUMNS = 3
@@ -19,17 +19,12 @@ def cost_maps_figure(
     targets: Mapping[str, tuple[float, float]],
     costs: Float[np.ndarray, "targets rows columns"],
     title: str,
-    world: LakeWorld | None = None,
 ) -> Figure:
     """A panel per target, all with the same colours: the brighter, the lower the cost.
 
-    Args:
-        targets: their names and where they are.
-        costs: on a grid over the box, rows from the bottom up; NaN where it has none.
-        title: above all panels.
-        world: the map; that of `etairl/Navigation-v0` if left out.
+    `costs` are on a grid over the box, rows from the bottom up; NaN where it has none.
     """
-    world = world or LakeWorld()
+    world = LakeWorld()
     side = world.half_side
     columns = min(len(targets), _COLUMNS)
     rows = -(-len(targets) // columns)
@@ -40,19 +35,14 @@ def cost_maps_figure(
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     picture = None
     for axes, (name, place), cost in zip(panels, targets.items(), costs, strict=False):
-        draw_map(axes, world)
+        draw_lakes(axes, world)
+        extent = (-side, side, -side, side)
         picture = axes.imshow(
-            cost,
-            extent=(-side, side, -side, side),
-            origin="lower",
-            cmap=colours,
-            vmin=low,
-            vmax=high,
+            cost, extent=extent, origin="lower", cmap=colours, vmin=low, vmax=high
         )
         axes.plot(*place, "o", color=_TARGET, markeredgecolor="white", markersize=8)
         axes.set_title(name, fontsize=10)
-        axes.set_xticks([])
-        axes.set_yticks([])
+        axes.set(xticks=[], yticks=[])
     for axes in panels[len(targets) :]:
         axes.set_axis_off()
     assert picture is not None

@@ -10,18 +10,13 @@ from etairl.types import InputError, Trajectories
 LAKE, LAND, AGENT, TARGET = "#4287ca", "0.87", "#c82828", "#28963c"
 
 
-def navigation_figure(walks: Trajectories, world: LakeWorld | None = None) -> Figure:
-    """Where the lakes are, and how episodes went from their starts to their targets.
-
-    Args:
-        walks: episodes with tasks, such as a few demonstrations.
-        world: the map; that of `etairl/Navigation-v0` if left out.
-    """
+def navigation_figure(walks: Trajectories) -> Figure:
+    """Where the lakes are, and how episodes with tasks went from their starts to their targets."""
     if walks.tasks is None:
         raise InputError("walks without tasks have no targets to draw")
     figure = Figure(figsize=(5.2, 5.0), layout="constrained")
     axes = figure.add_subplot()
-    draw_map(axes, world or LakeWorld())
+    draw_lakes(axes, LakeWorld())
     for i, target in enumerate(walks.tasks):
         rows = slice(walks.offsets[i], walks.offsets[i + 1])
         path = walks.observations[rows, :2]
@@ -34,7 +29,7 @@ def navigation_figure(walks: Trajectories, world: LakeWorld | None = None) -> Fi
     return figure
 
 
-def draw_map(axes: Axes, world: LakeWorld) -> None:
+def draw_lakes(axes: Axes, world: LakeWorld) -> None:
     """Box and lakes."""
     side = world.half_side
     axes.set_facecolor(LAND)

@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-_BLUE, _GREEN, _GREY = "#1b6ca8", "#2a8c5a", "0.45"
+from etairl.figures.panels import BLUE, GREEN, GREY
 
 
 def learning_figure(
@@ -20,30 +19,26 @@ def learning_figure(
     steps = np.array([row["transitions"] for row in rows]) / 1e6
     mean = np.array([row["return"] for row in rows])
     spread = np.array([row["return_std"] for row in rows])
-    left.fill_between(steps, mean - spread, mean + spread, color=_BLUE, alpha=0.15, linewidth=0)
-    left.plot(steps, mean, color=_BLUE, linewidth=1.6, label="learner")
+    left.fill_between(steps, mean - spread, mean + spread, color=BLUE, alpha=0.15, linewidth=0)
+    left.plot(steps, mean, color=BLUE, linewidth=1.6, label="learner")
     if result is not None and result["expert_return"] is not None:
         level = result["expert_return"]
-        left.axhline(level, color=_GREY, linewidth=1.2, linestyle="--", label="expert")
+        left.axhline(level, color=GREY, linewidth=1.2, linestyle="--", label="expert")
     left.set(xlabel="million transitions", ylabel="return")
     measured = [row for row in rows if "mmd2_mu" in row]
     at = [row["transitions"] / 1e6 for row in measured]
-    for name, colour, label in (("mmd2_mu", _BLUE, "μ"), ("mmd2_rho", _GREEN, "ρ")):
+    for name, colour, label in (("mmd2_mu", BLUE, "μ"), ("mmd2_rho", GREEN, "ρ")):
         # Unbiased values may be negative; a logarithm has no place for those.
         values = [max(row[name], 1e-5) for row in measured]
         right.plot(at, values, color=colour, linewidth=1.6, label=f"MMD² of {label}")
     floor = None if result is None else result["remaining"]["mmd2_mu"]["floor"]
     if floor is not None and floor > 0:
         right.axhline(
-            floor, color=_GREY, linewidth=1.2, linestyle="--", label="expert against itself (μ)"
+            floor, color=GREY, linewidth=1.2, linestyle="--", label="expert against itself (μ)"
         )
     right.set(xlabel="million transitions", ylabel="MMD² to the demonstrations", yscale="log")
     for axes in (left, right):
-        _tidy(axes)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False, fontsize=9)
+        axes.margins(x=0)
     return figure
-
-
-def _tidy(axes: Axes) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=9)
-    axes.margins(x=0)

@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from mpl_toolkits.mplot3d.axes3d import Axes3D
 
-from etairl.figures.lake_map import draw_map
+from etairl.figures.lake_map import draw_lakes
+from etairl.figures.panels import legend_below
 from etairl.tasks.navigation_world import LakeWorld
 from etairl.types import InputError
 
@@ -50,8 +51,7 @@ def futures_figure(walks: Sequence[Walk], world: LakeWorld | None = None) -> Fig
             axes = figure.add_subplot(rows, columns, number + 1, projection="3d")
             _draw_deep(cast(Axes3D, axes), walk)
         axes.set_title(walk.title, fontsize=10, y=1.0 if dim == 2 else 0.97)
-    handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
+    legend_below(figure, 4, fontsize=9)
     return figure
 
 
@@ -73,7 +73,7 @@ def _draw_flat(axes: Axes, walk: Walk, world: LakeWorld | None) -> None:
     if world is None:
         axes.set_aspect("equal", adjustable="datalim")
     else:
-        draw_map(axes, world)
+        draw_lakes(axes, world)
     _draw(axes, walk.path, walk.samples, walk.target)
 
 

@@ -21,13 +21,9 @@ def check_name(path: Path) -> None:
 
 
 def save_figure(figure: Figure, path: Path, dpi: int = 150, colours: int | None = None) -> None:
-    """Save as the kind of file its name says.
+    """Save as the kind of file its name says; its folder is made.
 
-    Args:
-        figure: what to save.
-        path: where; its folder is made.
-        dpi: dots per inch of a PNG.
-        colours: a PNG of lines needs few, and is a third as large with 256 of them.
+    A PNG of lines needs few colours, and is a third as large with 256 of them.
     """
     check_name(path)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -7,8 +7,9 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-COLOURS = ("#9e2a2b", "#1b6ca8")
-GREY = "0.45"
+from etairl.figures.panels import BLUE, DARK_RED, GREY
+
+_INKS = (DARK_RED, BLUE)
 
 
 class SolverPanel(NamedTuple):
@@ -31,7 +32,7 @@ def pay_early_figure(panels: Sequence[SolverPanel]) -> Figure:
     for axes, panel in zip(np.ravel(figure.subplots(1, len(panels))), panels, strict=True):
         cycles = next(iter(panel.curves.values())).shape[1]
         steps = panel.each * np.arange(1, cycles + 1)
-        for (name, curves), colour in zip(panel.curves.items(), COLOURS, strict=True):
+        for (name, curves), colour in zip(panel.curves.items(), _INKS, strict=True):
             for number, curve in enumerate(curves):
                 label = name if number == 0 else None
                 axes.plot(steps, curve, color=colour, linewidth=1.2, alpha=0.8, label=label)

@@ -12,12 +12,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from etairl.figures.panels import BLUE, GREEN, GREY, RED, legend_below
 from etairl.figures.results import FEW_SEEDS, Results, SettingStats, in_order, weighting
 
-_INKS = {"mmd2_rho": "#1b6ca8", "mmd2_mu": "#2a8c5a", "score": "#b8322a"}
+_INKS = {"mmd2_rho": BLUE, "mmd2_mu": GREEN, "score": RED}
 _LABELS = {"mmd2_rho": "MMD² of ρ", "mmd2_mu": "MMD² of μ", "score": "score"}
 _DASHES = {"mmd2_rho": "-", "mmd2_mu": "--"}
-_BLUE, _RED, _GREY = "#1b6ca8", "#b8322a", "0.45"
 _Y = "MMD² to the demonstrations"
 _FLOOR = "expert's floor"
 _WIDTH, _HEIGHT = 3.1, 3.0
@@ -72,7 +72,7 @@ def families_figure(results: Results, arm: str, title: str) -> Figure | None:
     envs = [env for env in results.envs(arm) if len(of(env, "poisson")) > 1]
     if not envs:
         return None
-    inks = {"geometric": (_BLUE, "geometric"), "poisson": (_RED, "Poisson")}
+    inks = {"geometric": (BLUE, "geometric"), "poisson": (RED, "Poisson")}
     figure, panels = _columns(envs, title)
     places = _places([e["eta"] for env in envs for name in inks for e in of(env, name)])
     for axes, env in zip(panels, envs, strict=True):
@@ -84,7 +84,7 @@ def families_figure(results: Results, arm: str, title: str) -> Figure | None:
                 _line(
                     axes, results, family, metric, at, label=f"{words}: {_LABELS[metric]}", **style
                 )
-            _floor(axes, results.floor(env, metric), _GREY)
+            _floor(axes, results.floor(env, metric), GREY)
         _weighting_axis(axes, places)
         _from_zero(axes)
     _legend(figure)
@@ -109,10 +109,10 @@ def discount_figure(results: Results, title: str) -> Figure | None:
             at = [gammas.index(gamma) + shift for gamma, _ in family]
             entries = [e for _, e in family]
             style, words = {"linestyle": _DASHES[metric]}, _LABELS[metric]
-            _line(axes, results, entries, metric, at, color=_BLUE, label=f"GAIL: {words}", **style)
+            _line(axes, results, entries, metric, at, color=BLUE, label=f"GAIL: {words}", **style)
             if megan and megan[0].get(metric):
                 _level(axes, results, megan[0], metric, len(gammas) - 0.55 + shift)
-            _floor(axes, results.floor(env, metric), _GREY)
+            _floor(axes, results.floor(env, metric), GREY)
         if megan:
             label = weighting(megan[0]["eta"]).label
             axes.set_title(f"{env}\nbest MEGAN: {label}, the lowest of {len(megan)}", fontsize=8)
@@ -142,7 +142,7 @@ def arms_figure(results: Results, metric: str, title: str) -> Figure:
                 axes.plot([mean["low"], mean["high"]], [row, row], color=ink, linewidth=1.2)
         level = results.floor(env, metric)
         if level is not None:
-            axes.axvline(level, color=_GREY, linestyle="--", linewidth=0.8, label=_FLOOR)
+            axes.axvline(level, color=GREY, linestyle="--", linewidth=0.8, label=_FLOOR)
         labels = [f"{arms[e['arm']]}, {weighting(e['eta']).label}" for e in known[env]]
         axes.set_yticks(range(len(labels)), labels, fontsize=7)
         axes.invert_yaxis()
@@ -228,10 +228,10 @@ def _level(axes: Axes, results: Results, entry: SettingStats, metric: str, at: f
     """A mean with its interval across the whole panel."""
     mean, dots = entry[metric]["mean"], _dots(results, entry, metric)
     label = f"best MEGAN: {_LABELS[metric]}"
-    axes.axhline(mean["value"], color=_RED, linestyle=_DASHES[metric], linewidth=1.3, label=label)
+    axes.axhline(mean["value"], color=RED, linestyle=_DASHES[metric], linewidth=1.3, label=label)
     if mean["low"] is not None:
-        axes.axhspan(mean["low"], mean["high"], color=_RED, alpha=0.1, linewidth=0)
-    axes.plot([at] * len(dots), dots, ".", color=_RED, alpha=0.5, markersize=4)
+        axes.axhspan(mean["low"], mean["high"], color=RED, alpha=0.1, linewidth=0)
+    axes.plot([at] * len(dots), dots, ".", color=RED, alpha=0.5, markersize=4)
 
 
 def _floor(axes: Axes, level: float | None, ink: str, of: str = "") -> None:
@@ -252,19 +252,7 @@ def _from_zero(axes: Axes) -> None:
 
 
 def _legend(figure: Figure) -> None:
-    """One legend for all panels, below them; every name once."""
-    handles: dict[str, Any] = {}
-    for axes in figure.axes:
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            handles.setdefault(label, handle)
-    names = sorted(handles, key=lambda label: label.endswith(_FLOOR))
+    """The floors come last; the figure grows with the rows of its legend."""
     columns = max(1, int(figure.get_figwidth() / 1.7))
-    figure.set_figheight(figure.get_figheight() + 0.14 * (-(-len(names) // columns) - 1))
-    figure.legend(
-        [handles[name] for name in names],
-        names,
-        loc="outside lower center",
-        ncols=min(columns, len(handles)),
-        frameon=False,
-        fontsize=7,
-    )
+    names = legend_below(figure, columns, 7, last=_FLOOR)
+    figure.set_figheight(figure.get_figheight() + 0.14 * (-(-names // columns) - 1))

@@ -9,14 +9,13 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from etairl.figures.panels import BLUE, GREEN, GREY, RED, legend_below
 from etairl.figures.results import weighting
 
 TaskCurve = Float[np.ndarray, "_ 2"]
 """transitions, and the score there"""
-_INKS = ("#b8322a", "#1b6ca8", "#2a8c5a", "#8a5fb0", "#c98a1b")
-_SETTINGS = ("#1b6ca8", "#e0a030")
-_GREY = "0.45"
-_COLUMNS = 2
+_INKS = (RED, BLUE, GREEN, "#8a5fb0", "#c98a1b")
+_SETTINGS = (BLUE, "#e0a030")
 
 
 def evaluation_figures(
@@ -26,10 +25,7 @@ def evaluation_figures(
 ) -> list[tuple[str, Figure]]:
     """The figures that a report can draw of scores, by the names of their files.
 
-    Args:
-        evaluation: a row per setting or policy, with its values by seed.
-        curves: points by run and metric.
-        rows: of all runs.
+    `evaluation` has a row per setting or policy, `curves` the points by run and metric.
     """
     drawn = []
     lines: dict[str, dict[str, list[TaskCurve]]] = {}
@@ -61,8 +57,7 @@ def _setting(entry: Mapping[str, Any]) -> str:
 def curves_figure(panels: Mapping[str, Mapping[str, Sequence[TaskCurve]]]) -> Figure:
     """Score over transitions: the mean over seeds, and a band from worst to best.
 
-    Args:
-        panels: by title, then by setting: a curve for each seed.
+    `panels` has by title, then by setting, a curve for each seed.
     """
     figure, every = _grid(len(panels), (4.8, 3.2))
     names = list(dict.fromkeys(name for settings in panels.values() for name in settings))
@@ -77,7 +72,7 @@ def curves_figure(panels: Mapping[str, Mapping[str, Sequence[TaskCurve]]]) -> Fi
         axes.set(xlabel="million transitions", ylabel="score")
         axes.set_title(title, fontsize=10)
         axes.margins(x=0)
-    _legend(figure, every)
+    legend_below(figure, 5, fontsize=9)
     return figure
 
 
@@ -87,9 +82,7 @@ def bars_figure(
 ) -> Figure:
     """Policies side by side on learned and on all tasks: bars are means, dots are seeds.
 
-    Args:
-        panels: by title, then by policy, then by tasks: a value for each seed.
-        what: the values are scores, or shares of tasks solved.
+    `panels` has by title, then by policy, then by tasks, a value for each seed.
     """
     most = max(len(policies) for policies in panels.values())
     figure, every = _grid(len(panels), (1.4 + 1.1 * most, 3.2))
@@ -115,12 +108,12 @@ def bars_figure(
         else:
             axes.set(ylabel="share of tasks solved", ylim=(0.0, 1.04))
         axes.set_title(title, fontsize=10)
-    _legend(figure, every)
+    legend_below(figure, 5, fontsize=9)
     return figure
 
 
 def _grid(count: int, size: tuple[float, float]) -> tuple[Figure, list[Axes]]:
-    columns = min(count, _COLUMNS)
+    columns = min(count, 2)
     rows = -(-count // columns)
     shape = (size[0] * columns, size[1] * rows + 0.4)
     figure = Figure(figsize=shape, layout="constrained")
@@ -140,20 +133,4 @@ def _together(curves: Sequence[TaskCurve]) -> tuple[np.ndarray, np.ndarray]:
 
 def _levels(axes: Axes) -> None:
     for level, dashes, name in ((1.0, "--", "expert"), (0.0, ":", "random")):
-        axes.axhline(level, color=_GREY, linewidth=1.0, linestyle=dashes, label=name)
-
-
-def _legend(figure: Figure, every: Sequence[Axes]) -> None:
-    """One for all panels."""
-    named = {}
-    for axes in every:
-        handles, labels = axes.get_legend_handles_labels()
-        named |= dict(zip(labels, handles, strict=True)) | named
-    figure.legend(
-        list(named.values()),
-        list(named),
-        loc="outside lower center",
-        ncols=min(len(named), 5),
-        frameon=False,
-        fontsize=9,
-    )
+        axes.axhline(level, color=GREY, linewidth=1.0, linestyle=dashes, label=name)

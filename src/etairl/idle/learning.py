@@ -75,16 +75,7 @@ def idle(
     rounds: int = 20,
     mend: Mend | None = None,
 ) -> Iterator[IdleProgress]:
-    """Algorithm 5; yields after every round of updates.
-
-    Args:
-        config: of the networks and their training.
-        seed: of weights and draws.
-        trajectories: episodes of one policy.
-        sampler: draws a state and its future.
-        rounds: in how many parts the updates come.
-        mend: of the generator.
-    """
+    """Algorithm 5 on episodes of one policy; yields after each of so many rounds of updates."""
     rng = np.random.default_rng([seed, 5])
     first = _draw(rng, trajectories, sampler, _ENOUGH)
     state = IdleState.start(config, jax.random.key(seed), Units.of(*first))

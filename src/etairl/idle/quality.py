@@ -46,7 +46,7 @@ def train_generator(
             f"with {sampler.eta} every state has one recorded future, and a generator cannot be "
             "judged beside another; use a weighting with several, such as geometric:0.7"
         )
-    shown, held_out = split(t, seed)
+    shown, held_out = hold_out(t, seed)
     made = None
     for progress in idle(config, seed, shown, sampler, mend=mend):
         made = progress.generator
@@ -56,7 +56,7 @@ def train_generator(
     return Trained(made, judge_generator(made, held_out, seed))
 
 
-def split(t: Trajectories, seed: int) -> tuple[Trajectories, Trajectories]:
+def hold_out(t: Trajectories, seed: int) -> tuple[Trajectories, Trajectories]:
     """Episodes to learn from, and held-out ones."""
     if len(t) < _FEWEST:
         raise InputError(

@@ -9,9 +9,12 @@ from jaxtyping import Int
 from etairl.eta import Dirac, Eta, check_discount
 from etairl.measures.index_laws import IndexLaw, Method, first_lag, index_law, table_of_lag
 from etairl.measures.plan import EpisodeChoice, Plan
-from etairl.types import FutureBatch, InputError, Trajectories
+from etairl.types import FutureBatch, InputError, Trajectories, check_choice
 
 _BLOCK = 16384  # draws per pass: temporaries stay in the cache, twice as fast as one long pass
+
+
+Offsets = Int[np.ndarray, " episodes_and_one"]
 
 
 @dataclass(frozen=True)
@@ -31,25 +34,19 @@ class FutureSampler:
 
     def __post_init__(self):
         check_discount(self.gamma_irl)
-        for name, value, allowed in (
-            ("method", self.method, get_args(Method)),
-            ("choice", self.choice, get_args(EpisodeChoice)),
-        ):
-            if value not in allowed:
-                raise InputError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
+        check_choice("method", self.method, get_args(Method))
+        check_choice("choice", self.choice, get_args(EpisodeChoice))
 
     def law(self, horizon: int) -> IndexLaw:
         """The law of the time index $n$ in an episode of `horizon` steps."""
         return index_law(self.eta, self.gamma_irl, self.method, horizon)
 
-    def rows(
-        self, rng: np.random.Generator, offsets: Int[np.ndarray, " episodes_and_one"], n: int
-    ) -> Int[np.ndarray, " {n}"]:
+    def rows(self, rng: np.random.Generator, offsets: Offsets, n: int) -> Int[np.ndarray, " {n}"]:
         """Draw `n` rows of a flat array whose episode i is `offsets[i]` to `offsets[i + 1]`."""
         return self._draw(rng, offsets, n)[1]
 
     def pairs(
-        self, rng: np.random.Generator, offsets: Int[np.ndarray, " episodes_and_one"], n: int
+        self, rng: np.random.Generator, offsets: Offsets, n: int
     ) -> tuple[Int[np.ndarray, " {n}"], Int[np.ndarray, " {n}"]]:
         r"""Draw rows of $s_t$ and of $s_{t+k}$ in the same episode: a state and its future."""
         starts, futures = self._draw(rng, offsets, n, with_starts=True)
@@ -57,10 +54,7 @@ class FutureSampler:
         return starts, futures
 
     def futures(
-        self,
-        rng: np.random.Generator,
-        offsets: Int[np.ndarray, " episodes_and_one"],
-        starts: Int[np.ndarray, " n"],
+        self, rng: np.random.Generator, offsets: Offsets, starts: Int[np.ndarray, " n"]
     ) -> Int[np.ndarray, " n"]:
         r"""Draw a row of $s_{t+k}$ for each row of $s_t$, with $k \sim \eta$ in the episode."""
         episode = np.searchsorted(offsets, starts, side="right") - 1

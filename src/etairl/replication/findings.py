@@ -12,6 +12,8 @@ from etairl.figures.results import same_players, weighting
 from etairl.replication.findings_tasks import MANY_TASKS, on_many_tasks
 from etairl.replication.paper_studies import LAMBDAS
 from etairl.replication.rules import (
+    PAPER_METRICS,
+    SHORTFALL,
     SIMILAR,
     SYMBOLS,
     Finding,
@@ -20,17 +22,10 @@ from etairl.replication.rules import (
     decide_similar,
     in_words,
     rivals_in_words,
+    with_shortfall,
 )
-from etairl.replication.shortfall import SHORTFALL, with_shortfall
 from etairl.studies.jobs import Job
-from etairl.studies.summary import (
-    DISTANCES,
-    ResultRow,
-    cells,
-    floor_of,
-    paired_seeds,
-    values_of,
-)
+from etairl.studies.summary import DISTANCES, ResultRow, cells, floor_of, paired_seeds, values_of
 
 MOVEMENT_CYCLES = {"Ant-v5": 10, "HalfCheetah-v5": 25, "Hopper-v5": 40}
 """frames of the expert's movement cycle, as the paper gives them"""
@@ -88,7 +83,7 @@ def _uniform_against_gail(
     env: str, arm: str, uniform: dict[int, ResultRow], gail: dict[int, ResultRow]
 ) -> list[Finding]:
     said = []
-    for metric in (*DISTANCES, SHORTFALL):
+    for metric in PAPER_METRICS:
         similar = metric == SHORTFALL and env == "Hopper-v5"
         fall = 0.5 if metric == SHORTFALL and not similar else SIMILAR
         paired = paired_seeds(uniform, gail, metric, fall)

@@ -10,6 +10,7 @@ import numpy as np
 
 from etairl.evaluation.statistics import Interval, mean_interval
 from etairl.replication.rules import (
+    SHORTFALL,
     SIMILAR,
     SYMBOLS,
     Finding,
@@ -18,7 +19,6 @@ from etairl.replication.rules import (
     bounds_in_words,
     rivals_in_words,
 )
-from etairl.replication.shortfall import SHORTFALL
 from etairl.studies.summary import ResultRow, values_of
 from etairl.studies.wording import number, seeds_in_words
 

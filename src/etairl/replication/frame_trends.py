@@ -11,7 +11,7 @@ from typing import Any
 
 from etairl.eta import Dirac, Geometric, Uniform
 from etairl.evaluation.trends import fit_trend
-from etairl.replication.shortfall import PAPER_METRICS, with_shortfall
+from etairl.replication.rules import PAPER_METRICS, with_shortfall
 from etairl.studies.jobs import Job
 from etairl.studies.summary import ResultRow, baseline, cells, floor_of, tv_from_gail, values_of
 

@@ -9,8 +9,7 @@ from etairl.replication.findings import findings
 from etairl.replication.frame_trends import trends
 from etairl.replication.paper_studies import STUDIES, whole_parts
 from etairl.replication.predictions import predictions
-from etairl.replication.rules import SYMBOLS
-from etairl.replication.shortfall import telling_rows
+from etairl.replication.rules import SYMBOLS, telling_rows
 from etairl.storage import write_json
 from etairl.studies.notes import file_command, notes
 from etairl.studies.study_folder import Study

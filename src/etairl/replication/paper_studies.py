@@ -128,14 +128,7 @@ STUDIES = {
 def named_jobs(
     name: str, scale: StudyScale, seeds: Sequence[int], envs: Sequence[str] | None = None
 ) -> list[Job]:
-    """The runs of a study of the paper; the first seed of everything comes first.
-
-    Args:
-        name: one of `STUDIES`.
-        scale: how many episodes are played per cycle; see `rescaled`.
-        seeds: one run of each setting for each.
-        envs: only these environments.
-    """
+    """The runs of one of `STUDIES`, `rescaled`; the first seed of everything comes first."""
     if name not in STUDIES:
         close = get_close_matches(name, STUDIES, n=1)
         known = f"choose from {', '.join(STUDIES)}, or"

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from etairl.replication.rules import SIMILAR, SYMBOLS
-from etairl.replication.shortfall import PAPER_METRICS, with_shortfall
+from etairl.replication.rules import PAPER_METRICS, SIMILAR, SYMBOLS, with_shortfall
 from etairl.studies.jobs import Job
 from etairl.studies.summary import ResultRow, cells, paired_seeds, tv_from_gail
 from etairl.studies.wording import number, percent
@@ -22,14 +21,9 @@ def predictions(
     """What share of the discriminator's data a weighting changes, and how the results differ.
 
     The share is the total variation between the laws of the time index, for whole episodes and for
-    episodes as long as those of the last cycles were. Up to kappa = 0.75 it is a prediction, with a
-    verdict. Runs with generated futures, which change the data otherwise, have no baseline.
-
-    Args:
-        settings: statistics of each setting.
-        rows: of all runs.
-        jobs: the runs that are finished.
-        lengths: of the episodes in the last cycles of each run, by its name.
+    episodes as long as those of the last cycles were: `lengths`, by the names of the runs. Up to
+    kappa = 0.75 it is a prediction, with a verdict. Runs with generated futures, which change the
+    data otherwise, have no baseline.
     """
     by_cell, entries = cells(with_shortfall(rows)), []
     for entry in settings:
@@ -66,11 +60,7 @@ def judge_prediction(changes: Mapping[str, Any], share: float | None) -> dict[st
 
     *Disagrees*: the whole interval of the change is farther from 0 than the share. *Agrees*: it is
     not, and lies within 25 %. *Cannot tell*: it is wider than that. A setting disagrees if one of
-    its metrics does, and agrees if all do.
-
-    Args:
-        changes: a paired comparison by metric; None where there is nothing to compare.
-        share: of frames that are others than with kappa = 0; None where nothing is predicted.
+    its metrics does, and agrees if all do. Without a share nothing is predicted.
     """
     if share is None:
         return {"verdict": None, "verdicts": {}, "note": "no prediction above κ = 0.75"}

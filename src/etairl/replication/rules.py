@@ -8,7 +8,7 @@ else is *undecided*; so is what has less than two seeds, a share of a base that 
 expert's floor, and a better one among settings of which the worse is there already.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,13 +17,21 @@ import numpy as np
 from etairl.evaluation.ratios import AT_FLOOR, Change
 from etairl.evaluation.significance import holm, power_of
 from etairl.evaluation.statistics import Interval, Paired, compare
+from etairl.studies.summary import DISTANCES, ResultRow
 from etairl.studies.wording import METRIC_NAMES, number, percent, seeds_in_words
 
 StudyVerdict = Literal["replicated", "not replicated", "undecided"]
-SYMBOLS = METRIC_NAMES | {"shortfall": "1 − score", "collapsed_share": "collapsed cycles"}
+SHORTFALL = "shortfall"
+"""the cost of the paper, 1 − score: 0 for the expert, 1 for a random policy"""
+PAPER_METRICS = (*DISTANCES, SHORTFALL)
+"""lower is better in all of them"""
+SYMBOLS = METRIC_NAMES | {SHORTFALL: "1 − score", "collapsed_share": "collapsed cycles"}
 SIMILAR = 0.25
 _ALPHA = 0.05
 _NO_FLOOR = float("-inf")
+_SHORTFALL_FLOOR = 0.05
+"""a shortfall so near to the expert's 0 is the expert's"""
+_FEWEST_CYCLES = 20
 
 
 @dataclass(frozen=True)
@@ -35,6 +43,21 @@ class Finding:
     arm: str
     verdict: StudyVerdict
     sentence: str
+
+
+def with_shortfall(rows: Iterable[ResultRow]) -> list[ResultRow]:
+    """Rows of a study with 1 − score as one more metric, where the score is known."""
+    return [
+        row
+        | {SHORTFALL: None if row["score"] is None else 1.0 - row["score"]}
+        | {f"{SHORTFALL}_floor": _SHORTFALL_FLOOR}
+        for row in rows
+    ]
+
+
+def telling_rows(rows: Iterable[ResultRow]) -> list[ResultRow]:
+    """Those of runs that have learned long enough to say something."""
+    return [row for row in rows if row["cycles"] >= _FEWEST_CYCLES]
 
 
 def decide(change: Interval | Change, wanted: float) -> StudyVerdict:
@@ -69,9 +92,7 @@ class Rival:
 
 
 def best_of(
-    ours: Mapping[int, float],
-    others: Mapping[str, Mapping[int, float]],
-    floor: float = _NO_FLOOR,
+    ours: Mapping[int, float], others: Mapping[str, Mapping[int, float]], floor: float = _NO_FLOOR
 ) -> tuple[StudyVerdict, list[Rival]]:
     """Is a setting better than each of the others, by the seeds that all of them have?
 
@@ -107,13 +128,7 @@ def _power(
 
 
 def in_words(paired: Paired, ours: str, other: str) -> str:
-    """Both values, the change with its interval, and what so many seeds could have shown.
-
-    Args:
-        paired: the comparison.
-        ours: what the first setting is called.
-        other: the same of the other one.
-    """
+    """Both values, the change with its interval, and what so many seeds could have shown."""
     change = paired.relative
     text = f"{number(paired.ours)} with {ours}, {number(paired.other)} with {other}: "
     if change.value is None:

@@ -6,7 +6,7 @@ $\mathrm{Geom}(\kappa)$ the chance is $1-\kappa$ at all times.
 """
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -20,32 +20,22 @@ _MOST_BEYOND = 0.5
 
 
 class Clock(NamedTuple):
-    """One entry per step of an episode."""
+    """One entry per step of an episode, or per row of a batch."""
 
-    chance: Float[np.ndarray, " times"]
+    chance: Float[Any, " times"]
     r"""$h_t$, that the wait ends at this step"""
-    waiting: Float[np.ndarray, " times"]
+    waiting: Float[Any, " times"]
     r"""$S_t$, in units of $\bar w$"""
-    running: Float[np.ndarray, " times"]
+    running: Float[Any, " times"]
     r"""$\gamma w_{t-1}$, in units of $\bar w$"""
-    weight: Float[np.ndarray, " times"]
+    weight: Float[Any, " times"]
     r"""$w_t$, in units of $\bar w$"""
-    time_features: Float[np.ndarray, "times columns"]
+    time_features: Float[Any, "times columns"]
     r"""what a critic sees of the time: $t/H$ and $S_t$, or nothing where $h$ is constant"""
 
-    def at(self, time: Array) -> "Moment":
-        """At the time indices of a batch."""
-        return Moment(*(jnp.asarray(part, jnp.float32)[time] for part in self))
-
-
-class Moment(NamedTuple):
-    """The same, one entry per row of a batch."""
-
-    chance: Float[Array, " batch"]
-    waiting: Float[Array, " batch"]
-    running: Float[Array, " batch"]
-    weight: Float[Array, " batch"]
-    time_features: Float[Array, "batch columns"]
+    def at(self, time: Array) -> "Clock":
+        """At the time indices of a batch, on the device."""
+        return Clock(*(jnp.asarray(part, jnp.float32)[time] for part in self))
 
     def beside(self, obs: Float[Array, "batch obs"]) -> Float[Array, "batch seen"]:
         """Observations, and the time features."""

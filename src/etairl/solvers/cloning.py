@@ -66,7 +66,7 @@ def clone(trajectories: Trajectories, spec: Spec, config: CloningConfig, seed: i
     held = rng.permutation(len(trajectories))[: int(config.held_out * len(trajectories))]
     test = np.isin(trajectories.episode_numbers, held)
     judge = test if test.any() else ~test
-    sizes = (spec.obs_dim, *config.hidden, head.actor_outputs)
+    sizes = (spec.obs_dim, *config.hidden, head.shape.actor_outputs)
     actor = MLP.init(jax.random.key(seed), sizes, config.activation)
     state = start_optimiser(_optimiser(config), actor)
     train = np.flatnonzero(~test)

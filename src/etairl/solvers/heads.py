@@ -44,28 +44,23 @@ class Seen(NamedTuple):
     obs: Float[Array, "batch seen"]
 
 
+class HeadShape(NamedTuple):
+    """Widths of the layers of actor and critics that depend on the actions."""
+
+    actor_outputs: int
+    critic_inputs: int
+    critic_outputs: int
+    target_entropy: float
+    """what an adaptive temperature aims at by default"""
+
+
 @runtime_checkable
 class Head(Protocol):
     """The action space, as actor and critics see it."""
 
     @property
-    def actor_outputs(self) -> int:
-        """Width of the last layer of an actor."""
-        ...
-
-    @property
-    def critic_inputs(self) -> int:
-        """Width of the first layer of a critic."""
-        ...
-
-    @property
-    def critic_outputs(self) -> int:
-        """Width of the last layer of a critic."""
-        ...
-
-    @property
-    def target_entropy(self) -> float:
-        """What an adaptive temperature aims at by default."""
+    def shape(self) -> HeadShape:
+        """Widths of the networks, and the target entropy."""
         ...
 
     def q(
@@ -114,24 +109,9 @@ class GaussianHead(Head):
     act_dim: int
 
     @property
-    def actor_outputs(self) -> int:
-        """Mean and spread."""
-        return 2 * self.act_dim
-
-    @property
-    def critic_inputs(self) -> int:
-        """State and action."""
-        return self.obs_dim + self.act_dim
-
-    @property
-    def critic_outputs(self) -> int:
-        """The value."""
-        return 1
-
-    @property
-    def target_entropy(self) -> float:
-        """The usual default: minus the number of dimensions."""
-        return -float(self.act_dim)
+    def shape(self) -> HeadShape:
+        """Mean and spread; state and action; the value; minus the dimensions, the usual default."""
+        return HeadShape(2 * self.act_dim, self.obs_dim + self.act_dim, 1, -float(self.act_dim))
 
     @override
     def q(self, critics: MLP, obs: Array, act: Array) -> Array:
@@ -207,24 +187,10 @@ class CategoricalHead(Head):
     actions: int
 
     @property
-    def actor_outputs(self) -> int:
-        """One logit per action."""
-        return self.actions
-
-    @property
-    def critic_inputs(self) -> int:
-        """The state; critics answer for all actions at once."""
-        return self.obs_dim
-
-    @property
-    def critic_outputs(self) -> int:
-        """One value per action."""
-        return self.actions
-
-    @property
-    def target_entropy(self) -> float:
-        """A third of the largest entropy."""
-        return float(np.log(self.actions)) / 3.0
+    def shape(self) -> HeadShape:
+        """A logit per action; the state; a value per action; a third of the largest entropy."""
+        third = float(np.log(self.actions)) / 3.0
+        return HeadShape(self.actions, self.obs_dim, self.actions, third)
 
     @override
     def q(self, critics: MLP, obs: Array, act: Array) -> Array:

@@ -18,19 +18,12 @@ from typing_extensions import override
 
 from etairl.experience import Experience
 from etairl.hyper import Number, enabled, traced
-from etairl.networks import MLP, Normaliser, init_pair, start_optimiser
+from etairl.networks import MLP, Normaliser, Rows, Scalar, init_pair, start_optimiser
 from etairl.regularisers import Entropy, KullbackLeibler, Regulariser
 from etairl.solvers.heads import Head, make_head
 from etairl.solvers.policy import HeadPolicy
 from etairl.solvers.sac_config import OffPolicy, SACConfig
-from etairl.solvers.sac_losses import (
-    Rows,
-    Scalar,
-    actor_loss,
-    critic_loss,
-    soft_target,
-    temperature_loss,
-)
+from etairl.solvers.sac_losses import actor_loss, critic_loss, soft_target, temperature_loss
 from etairl.solvers.solver import (
     Batch,
     CostFunction,
@@ -104,9 +97,9 @@ class SAC(Solver[SACState]):
         """Fresh networks and optimisers."""
         key_actor, key_critics = jax.random.split(key)
         head, config = self.head, self.config
-        sizes = (self.spec.obs_dim, *config.hidden, head.actor_outputs)
+        sizes = (self.spec.obs_dim, *config.hidden, head.shape.actor_outputs)
         actor = MLP.init(key_actor, sizes, config.activation)
-        sizes = (head.critic_inputs, *config.hidden, head.critic_outputs)
+        sizes = (head.shape.critic_inputs, *config.hidden, head.shape.critic_outputs)
         critics = init_pair(key_critics, sizes, config.activation)
         start = config.first_temperature if config.temperature is None else config.temperature
         log_temperature = jnp.asarray(np.log(np.float32(start)))
@@ -262,7 +255,8 @@ class SAC(Solver[SACState]):
         config, log_temperature = self.config, state.log_temperature
         if config.temperature is not None:
             return log_temperature, state.temperature_optimiser
-        goal = self.head.target_entropy if config.target_entropy is None else config.target_entropy
+        goal = config.target_entropy
+        goal = self.head.shape.target_entropy if goal is None else goal
         slope = jax.grad(temperature_loss)(log_temperature, entropy, goal)
         if self.absorbing:
             slope = slope * (mask.sum() > 0.0)  # without a row of the world: no entropy

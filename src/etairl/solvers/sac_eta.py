@@ -27,13 +27,13 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from etairl.eta import Eta
 from etairl.experience import Experience
 from etairl.hyper import traced
-from etairl.networks import MLP, Normaliser, init_pair, start_optimiser
+from etairl.networks import MLP, Normaliser, Rows, Scalar, init_pair, start_optimiser
 from etairl.regularisers import Entropy, Regulariser
-from etairl.solvers.clock import Clock, Moment, make_clock
+from etairl.solvers.clock import Clock, make_clock
 from etairl.solvers.heads import Head, Seen
 from etairl.solvers.policy import HeadPolicy
 from etairl.solvers.sac import SAC, SACDraw, SACState
-from etairl.solvers.sac_losses import Rows, Scalar, critic_loss
+from etairl.solvers.sac_losses import critic_loss
 from etairl.solvers.solver import Batch, CostFunction, Solver, relabelled_scan
 
 
@@ -84,7 +84,7 @@ def eta_actor_loss(
     u: Seen,
     reference: MLP | None,
     temperature: Scalar,
-    now: Moment,
+    now: Clock,
     mask: Rows,
     key: Array,
     omega: Regulariser = Entropy(),
@@ -128,8 +128,8 @@ class SACEta(Solver[EtaState]):
         """Fresh networks and optimisers."""
         key_plain, key_u = jax.random.split(key)
         config, head = self.plain.config, self.plain.head
-        inputs = head.critic_inputs + self.clock.time_features.shape[1]
-        sizes = (inputs, *config.hidden, head.critic_outputs)
+        inputs = head.shape.critic_inputs + self.clock.time_features.shape[1]
+        sizes = (inputs, *config.hidden, head.shape.critic_outputs)
         critics = init_pair(key_u, sizes, config.activation)
         return EtaState(
             **self.plain.init(key_plain)._asdict(),

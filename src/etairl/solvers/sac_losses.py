@@ -2,15 +2,12 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
 from etairl.hyper import Number
-from etairl.networks import MLP
+from etairl.networks import MLP, Rows, Scalar
 from etairl.regularisers import Entropy, Regulariser
 from etairl.solvers.heads import Head
-
-Scalar = Float[Array, ""]
-Rows = Float[Array, " batch"]
 
 
 def critic_loss(

@@ -74,11 +74,11 @@ class SolverState(Protocol):
     def _replace(self, **changes: Any) -> Any: ...
 
 
-State = TypeVar("State", bound=SolverState)
+AnyState = TypeVar("AnyState", bound=SolverState)
 
 
 @runtime_checkable
-class Solver(Protocol[State]):
+class Solver(Protocol[AnyState]):
     """Finds a policy for the current cost; its state holds the actor and its normaliser.
 
     A solver that inherits from this class need only say what is special about it.
@@ -89,25 +89,25 @@ class Solver(Protocol[State]):
         """Whether it starts from, or stays close to, a clone of the expert."""
         return False
 
-    def init(self, key: PRNGKeyArray) -> State:
+    def init(self, key: PRNGKeyArray) -> AnyState:
         """Untrained networks."""
         ...
 
-    def from_clone(self, state: State, actor: MLP) -> State:
+    def from_clone(self, state: AnyState, actor: MLP) -> AnyState:
         """The untrained state with a cloned actor where it is wanted."""
         return state
 
-    def policy(self, state: State) -> Policy:
+    def policy(self, state: AnyState) -> Policy:
         """The policy as it is now, on the host."""
         ...
 
     def log_prob(
-        self, state: State, obs: Float[Array, "*rows obs"], act: Float[Array, "*rows act"]
+        self, state: AnyState, obs: Float[Array, "*rows obs"], act: Float[Array, "*rows act"]
     ) -> Float[Array, "*rows"]:
         r"""$\log\pi(a \mid s)$ of actions as the solver sees them."""
         ...
 
-    def observe(self, state: State, observations: Float[np.ndarray, "rows obs"]) -> State:
+    def observe(self, state: AnyState, observations: Float[np.ndarray, "rows obs"]) -> AnyState:
         """Take new observations into the statistics of the inputs."""
         return state
 
@@ -118,11 +118,11 @@ class Solver(Protocol[State]):
     def updates(
         self,
         key: PRNGKeyArray,
-        state: State,
+        state: AnyState,
         drawn: Any,
         cost: CostFunction | None = None,
         cost_state: Any = None,
-    ) -> tuple[State, Any]:
+    ) -> tuple[AnyState, Any]:
         """The updates of a cycle, on what was drawn; `cost(cost_state, obs, act, next_obs)`.
 
         Also returns a `NamedTuple` of metrics, averaged over the updates. Without `cost` the true

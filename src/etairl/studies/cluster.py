@@ -9,7 +9,7 @@ from typing import Any
 from etairl.studies.jobs import Job
 from etairl.studies.processes import Ended, environment
 from etairl.studies.study_folder import Study
-from etairl.studies.worker import FAILED, work_and_evaluate
+from etairl.studies.worker import FAILED, work
 from etairl.types import InputError
 
 _RETRIES = 3
@@ -22,13 +22,8 @@ def run_on_ray(
 
     Ray places the tasks, one per core, and starts one again, three times at most, whose worker or
     node was lost: it resumes from the checkpoint. The folder of the study must be the same on every
-    node. When the generator is closed the tasks are cancelled, and the checkpoints stay.
-
-    Args:
-        study: what to make.
-        jobs: which of its runs.
-        address: of the cluster; `auto` finds the one that this machine belongs to.
-        checkpoint_seconds: time between checkpoints of a run.
+    node; the address `auto` finds the cluster that this machine belongs to. When the generator is
+    closed the tasks are cancelled, and the checkpoints stay.
     """
     ray = _ray()
     _check_listening(address)
@@ -69,7 +64,7 @@ def _task(folder: str, name: str, checkpoint_seconds: float) -> int:
     # Not by Ray's `runtime_env`: it cannot start a Python in a path with a space. XLA reads its
     # flags when it is first used, which is in the worker; Ray itself sets OMP_NUM_THREADS.
     os.environ.update(environment())
-    return work_and_evaluate(Path(folder), name, checkpoint_seconds)
+    return work(Path(folder), name, checkpoint_seconds)
 
 
 def _check_listening(address: str) -> None:

@@ -5,12 +5,12 @@
 """
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from etairl.decoding import for_json
 from etairl.evaluation.diagnostics import diagnose
 from etairl.locks import locked
 from etairl.runs import read_metrics, read_result
@@ -48,24 +48,20 @@ class Digest:
 def digest_of(run: Path) -> Digest:
     """Of a finished run directory."""
     with reading(run):
-        return _digest_of(run)
-
-
-def _digest_of(run: Path) -> Digest:
-    rows = read_metrics(run)
-    last = rows[-_LAST:]
-    digest = Digest(
-        read_result(run),
-        {name: curve for name in CURVES if (curve := _curve(rows, name))},
-        sum(row["length"] for row in last) / max(len(last), 1),
-        [asdict(warning) for warning in diagnose(rows)],
-        seconds_of(run),
-        read_json(run / "config.json"),
-        _versions(run / "versions.json"),
-        read_evaluation(run),
-    )
-    _check_finite(digest.result, run / "result.json")
-    _check_finite(asdict(digest), run / "metrics.jsonl")
+        rows = read_metrics(run)
+        last = rows[-_LAST:]
+        digest = Digest(
+            read_result(run),
+            {name: curve for name in CURVES if (curve := _curve(rows, name))},
+            sum(row["length"] for row in last) / max(len(last), 1),
+            [asdict(warning) for warning in diagnose(rows)],
+            seconds_of(run),
+            read_json(run / "config.json"),
+            _versions(run / "versions.json"),
+            read_evaluation(run),
+        )
+    _check_json(digest.result, run / "result.json")
+    _check_json(asdict(digest), run / "metrics.jsonl")
     return digest
 
 
@@ -142,7 +138,7 @@ def seconds_of(run: Path) -> float | None:
         return float(sum({row["cycle"]: row["seconds"] for row in read_rows(file)}.values()))
 
 
-def _check_finite(value: Any, file: Path) -> None:
+def _check_json(value: Any, file: Path) -> None:
     try:
         json.dumps(value, allow_nan=False)
     except ValueError:
@@ -164,26 +160,18 @@ def read_evaluation(run: Path) -> list[dict[str, Any]] | None:
     file = run / EVALUATION
     if not file.is_file():
         return None
-    with reading(file):
-        return _policies(file)
-
-
-def _policies(file: Path) -> list[dict[str, Any]]:
     plain = ("name", "episodes", "return_mean", "score", "success")
     rows = []
-    for row in json.loads(file.read_text()):
-        kept = {key: _finite(row[key]) for key in plain}
-        kept["playing"] = row.get("playing")
-        for key in ("mmd2_rho", "mmd2_mu"):
-            kept[key] = {part: row[key][part] for part in ("value", "floor")}
-        wide = row["generalisation"]
-        kept["all_tasks"] = wide and {key: wide[key] for key in ("success", "score")}
-        rows.append(kept)
+    with reading(file):
+        for row in json.loads(file.read_text()):
+            kept = {key: for_json(row[key]) for key in plain}
+            kept["playing"] = row.get("playing")
+            for key in ("mmd2_rho", "mmd2_mu"):
+                kept[key] = {part: row[key][part] for part in ("value", "floor")}
+            wide = row["generalisation"]
+            kept["all_tasks"] = wide and {key: wide[key] for key in ("success", "score")}
+            rows.append(kept)
     return rows
-
-
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _curve(rows: Sequence[Mapping[str, Any]], name: str) -> list[list[int | float]]:

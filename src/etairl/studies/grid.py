@@ -117,12 +117,9 @@ def _breaking(text: str) -> int:
 
 
 def read_grid(path: Path, scale: StudyScale | None = None, seeds: int | None = None) -> StudyFile:
-    """The runs that a TOML file asks for.
+    """The runs that a TOML file asks for, perhaps resized, perhaps with so many seeds instead.
 
-    Args:
-        path: the file. Demonstration files in it are looked for beside it.
-        scale: resize every run; as the file says if left out.
-        seeds: this many instead of those in the file.
+    Demonstration files in it are looked for beside it.
     """
     source = _Source(path)
     for key, value in source.content.items():

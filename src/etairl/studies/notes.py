@@ -23,14 +23,9 @@ def notes(
     command: Callable[[Study, str], str] = file_command,
     sections: Sequence[str] = (),
 ) -> str:
-    """How the results were made, what is missing, what they are.
+    """How the results were made, what is missing, what they are; `data` are those of `report_data`.
 
-    Args:
-        study: the study.
-        data: as `report_data` has them.
-        figures: files in the folder `figures`.
-        command: what makes the runs of a study of this name.
-        sections: more to say, before the tables.
+    `command` is what makes the runs of a study of a name, `sections` are more to say.
     """
     scale = f", scale {study.scale}" if study.scale else ""
     parts = [

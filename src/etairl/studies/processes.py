@@ -9,14 +9,7 @@ from typing import NamedTuple
 
 from etairl.studies.jobs import Job
 from etairl.studies.study_folder import Study
-from etairl.studies.worker import (
-    ALONE,
-    FAILED,
-    ONE_THREAD,
-    STOPPED,
-    allowed_cores,
-    cache,
-)
+from etairl.studies.worker import ALONE, FAILED, ONE_THREAD, STOPPED, allowed_cores, cache
 from etairl.types import InputError
 
 _TRIES = 3
@@ -29,11 +22,6 @@ class Ended(NamedTuple):
     job: Job
     code: int
     """0 finished, 1 failed, 130 stopped; below 0 the signal that killed it"""
-
-
-class _Process(NamedTuple):
-    job: Job
-    process: subprocess.Popen[bytes]
 
 
 def cores() -> int:
@@ -59,32 +47,32 @@ def run_locally(
     if workers < 1:
         raise InputError(f"at least one worker is needed, got {workers}")
     waiting, tries = list(jobs), dict.fromkeys((job.name for job in jobs), 0)
-    active: list[_Process] = []
+    active: dict[str, tuple[Job, subprocess.Popen[bytes]]] = {}
     alone = workers <= cores()
     try:
         while waiting or active:
             while waiting and len(active) < workers:
                 job = waiting.pop(0)
                 tries[job.name] += 1
-                active.append(_Process(job, _start(study, job, checkpoint_seconds, alone)))
-            for entry in list(active):
-                code = entry.process.poll()
+                active[job.name] = job, _start(study, job, checkpoint_seconds, alone)
+            for job, process in list(active.values()):
+                code = process.poll()
                 if code is None:
                     continue
-                active.remove(entry)
-                _close(entry)
-                if code < 0 and tries[entry.job.name] < _TRIES:
-                    waiting.insert(0, entry.job)
+                del active[job.name]
+                _close(process)
+                if code < 0 and tries[job.name] < _TRIES:
+                    waiting.insert(0, job)
                     continue
-                _note(study, entry.job, code)
-                yield Ended(entry.job, code)
+                _note(study, job, code)
+                yield Ended(job, code)
             yield None
             time.sleep(_PAUSE)
     finally:
-        for entry in active:
-            _close(entry)
-        for entry in active:
-            entry.process.wait()
+        for _, process in active.values():
+            _close(process)
+        for _, process in active.values():
+            process.wait()
 
 
 def _start(
@@ -106,9 +94,9 @@ def _start(
         )
 
 
-def _close(entry: _Process) -> None:
-    assert entry.process.stdin is not None
-    entry.process.stdin.close()
+def _close(process: subprocess.Popen[bytes]) -> None:
+    assert process.stdin is not None
+    process.stdin.close()
 
 
 def _note(study: Study, job: Job, code: int) -> None:

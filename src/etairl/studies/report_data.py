@@ -1,5 +1,7 @@
-"""Everything that the page about a study shows, as plain data."""
+"""Everything that the page about a study shows, as plain data, and its tables."""
 
+import csv
+import io
 import json
 from collections import Counter
 from collections.abc import Sequence, Sized
@@ -7,12 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from etairl.runs import RunDirectory
+from etairl.storage import write_atomic, write_json
 from etairl.studies.digest import Digest, digest_of
 from etairl.studies.evaluated import evaluation_table
 from etairl.studies.jobs import Job
 from etairl.studies.study_folder import Study, check_seeds
-from etairl.studies.summary import copy_levels
-from etairl.studies.tables import write_tables
+from etairl.studies.summary import (
+    METRICS,
+    ResultRow,
+    across_tasks,
+    copy_levels,
+    result_rows,
+    statistics,
+)
 from etairl.training.config_files import read_config
 from etairl.training.flat import flatten
 from etairl.types import InputError
@@ -22,12 +31,8 @@ def as_study(paths: Sequence[Path], output: Path | None, trust: bool = False) ->
     """What to report on: one study in its place, or a study of digests in `output`.
 
     In `output` there is then all that a report needs, and that `etairl study --reuse` needs; runs
-    that it knew before stay. Runs of the same name count once.
-
-    Args:
-        paths: of studies and of single runs.
-        output: where to put the digests together.
-        trust: code that they name may be imported.
+    that it knew before stay. Runs of the same name count once. With `trust`, code that they name
+    may be imported.
     """
     if output is None and len(paths) == 1 and (paths[0] / "study.json").is_file():
         return Study(paths[0], trust)
@@ -110,6 +115,25 @@ def report_data(study: Study) -> dict[str, Any]:
             for warning in digest.diagnostics
         ],
     }
+
+
+def write_tables(study: Study) -> tuple[list[ResultRow], dict[str, Any]]:
+    """Write results.csv, results.json and statistics.json into the study; returns their content.
+
+    Without a finished run nothing is written: what is there may be all that is left of others.
+    """
+    rows = result_rows(study)
+    across = {metric: across_tasks(rows, study.jobs, metric) for metric in METRICS[:3]}
+    stats = {"settings": statistics(rows, study.jobs), "across_tasks": across}
+    if rows:
+        table = io.StringIO()
+        writer = csv.DictWriter(table, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        write_atomic(study.path / "results.csv", table.getvalue().encode())
+        write_json(study.path / "results.json", rows)
+        write_json(study.path / "statistics.json", stats)
+    return rows, stats
 
 
 def _check_any(digests: Sized, path: Path) -> None:

@@ -121,13 +121,8 @@ class Study:
     ) -> "Study":
         """Begin or resume a study; runs that are new to it are added.
 
-        Args:
-            path: its folder.
-            name: what it is called.
-            scale: how its runs were resized, if they were.
-            jobs: its runs.
-            evaluate: episodes in which each policy is evaluated once its run is finished.
-            trust: code that runs in the folder name may be imported; that of `jobs` may be.
+        With `trust`, code that runs in the folder name may be imported; that of `jobs` may be.
+        Each policy is evaluated in `evaluate` episodes once its run is finished.
         """
         every = Study.check(path, name, scale, jobs)
         named = [code for job in jobs for code in code_in(job.config)]
@@ -177,15 +172,11 @@ class Study:
 
     def keep(self, digests: dict[str, Digest]) -> None:
         """Take digests of runs, also of those that were made elsewhere."""
-        jobs = {job.name: job for job in self.jobs if job.name in digests}
-        self._digests.put(
-            {
-                name: digest
-                if digest.config is not None
-                else replace(digest, config=encode(jobs[name].config))
-                for name, digest in digests.items()
-            }
-        )
+        whole = {
+            name: digest if digest.config else replace(digest, config=encode(self.job(name).config))
+            for name, digest in digests.items()
+        }
+        self._digests.put(whole)
 
     def _kept(self, job: Job) -> Digest | None:
         digest = self._digests.get(job.name)

@@ -35,9 +35,11 @@ def work(
 ) -> int:
     """Make one run of a study, from its checkpoint if there is one; returns the exit code.
 
-    What goes wrong is written down in the study and stops no other run.
+    Once it is finished it is evaluated, if the study asks for that. What goes wrong is written down
+    in the study and stops no other run.
     """
     # Late: a process that only asks for ONE_THREAD needs no JAX.
+    from etairl.studies.evaluated import evaluate_run
     from etairl.studies.study_folder import Study
     from etairl.training.session import open_run
 
@@ -57,31 +59,12 @@ def work(
                 if stop():
                     reports.close()  # writes a checkpoint
                     return STOPPED
-            return FINISHED
+        evaluate_run(study, job)
+        return FINISHED
     except Exception as error:
         kind = "" if isinstance(error, InputError) else type(error).__name__
         study.fail(job, kind, str(error) or kind, traceback.format_exc())
         return FAILED
-
-
-def work_and_evaluate(
-    folder: Path, name: str, checkpoint_seconds: float, stop: Callable[[], bool] = lambda: False
-) -> int:
-    """Make one run, then evaluate it if the study asks for that; returns the exit code."""
-    code = work(folder, name, checkpoint_seconds, stop)
-    if code != FINISHED:
-        return code
-    from etairl.studies.evaluated import evaluate_run
-    from etairl.studies.study_folder import Study
-
-    study = Study(folder, trust=True)
-    job = study.job(name)
-    try:
-        evaluate_run(study, job)
-    except Exception as error:
-        study.fail(job, type(error).__name__, str(error), traceback.format_exc())
-        return FAILED
-    return FINISHED
 
 
 def cache(kind: str) -> Path:
@@ -125,7 +108,7 @@ def main(arguments: list[str]) -> int:
         asked.set()
 
     threading.Thread(target=listen, daemon=True).start()
-    code = work_and_evaluate(Path(folder), name, float(seconds), asked.is_set)
+    code = work(Path(folder), name, float(seconds), asked.is_set)
     if mine is not None:
         mine.close()
     return code

@@ -21,7 +21,7 @@ from etairl.tabular.generators import (
     random_policy,
     random_sparse_mdp,
 )
-from etairl.tabular.irl import MirrorSettings, emma, imitate, lpal, max_margin, megan, mwal, wiem
+from etairl.tabular.irl import MirrorSettings, emma, imitate, lpal, megan, mwal, wiem
 from etairl.tabular.maxent import SoftSaddle, max_entropy
 from etairl.tabular.mdp import MDP, deterministic, product_mdp
 from etairl.tabular.operators import evaluate, policy_iteration, value_iteration
@@ -55,7 +55,6 @@ __all__ = [
     "imitate",
     "lpal",
     "max_entropy",
-    "max_margin",
     "megan",
     "mu",
     "mu_in_time",

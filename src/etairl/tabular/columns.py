@@ -52,12 +52,9 @@ class Saddle(NamedTuple):
 def generate(game: Game, tolerance: float = 1e-8, most: int = 500) -> Saddle:
     r"""Add best responses until the gap is closed, starting from that to no cost at all.
 
-    Args:
-        game: the problem.
-        tolerance: the gap to reach, in units of `Game.unit` over $1-\gamma$, so that $f\to sf$
-            changes nothing. If a best response repeats before, nothing more can be added: the
-            answer is then returned as it is, with `solved` False.
-        most: columns at most; beyond, the game is refused.
+    The unit of `tolerance` is `Game.unit` over $1-\gamma$, so that $f\to sf$ changes nothing. If a
+    best response repeats before, nothing more can be added: the answer is then returned as it is,
+    with `solved` False. A game that needs more than `most` columns is refused.
     """
     if not isinstance(game.costs, LinearCosts):
         return _generate(game, tolerance, most)
@@ -78,7 +75,8 @@ def _generate(game: Game, tolerance: float, most: int) -> Saddle:
         shares, cost = _master(game, np.stack(columns), tolerance * mass)
         occupancy = np.tensordot(shares, np.stack(columns), axes=1)
         answer = game.respond(cost)
-        best = max(best, (answer.value + game.costs.offset(cost, game.expert), cost), key=_first)
+        bound = answer.value + game.costs.offset(cost, game.expert)
+        best = (bound, cost) if bound > best[0] else best
         primal = game.primal(occupancy)
         known = min(float(np.abs(column - answer.occupancy).max()) for column in columns)
         solved = primal - best[0] <= tolerance * mass
@@ -98,10 +96,6 @@ def _generate(game: Game, tolerance: float, most: int) -> Saddle:
         columns.append(answer.occupancy)
         policies.append(answer.policy)
     raise InputError(f"the game is not solved to {tolerance:g} with {most} columns")
-
-
-def _first(bound: tuple[float, PairTable]) -> float:
-    return bound[0]
 
 
 def _master(game: Game, columns: ColumnTables, tolerance: float) -> tuple[Shares, PairTable]:

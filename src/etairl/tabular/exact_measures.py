@@ -63,13 +63,7 @@ def mu(mdp: MDP, policy: PolicyTable, eta: Eta, tolerance: float = TOLERANCE) ->
     r"""$\eta$-weighted occupancy $\mu_\pi = \sum_n w_n\,\mathbb{P}_\pi(s_n, a_n)$.
 
     Its mass is $1/(1-\gamma)$, and $\langle\mu_\pi, c\rangle = J_\eta(\pi)$ (tower rule,
-    Proposition `tower_rule`).
-
-    Args:
-        mdp: the world.
-        policy: $\pi$, [state, action].
-        eta: the weighting, a law on all whole numbers.
-        tolerance: mass that a law without closed form may leave out, relative to $1/(1-\gamma)$.
+    Proposition `tower_rule`). A law without closed form may leave out the share `tolerance` of it.
     """
     policy = check_policy(mdp, policy)
     step = mdp.under(policy)
@@ -160,11 +154,7 @@ def policy_from_occupancy(
     mixture of measures also has such a ratio, but need not be the measure of it (errata (d)).
 
     A state that no policy can reach leaves its row free for every measure;
-    `MDP.require_reachable` refuses such worlds.
-
-    Args:
-        measure: [state, action], non-negative.
-        unvisited: what to do in states of measure 0, which leave the policy free.
+    `MDP.require_reachable` refuses such worlds. `unvisited` says what to do in states of measure 0.
     """
     measure = _finite_measure(measure)
     if unvisited not in ("error", "uniform", "nan"):

@@ -25,7 +25,7 @@ from etairl.tabular.exact_measures import geometric_parameter, geometric_weights
 from etairl.tabular.mdp import MDP, PairTable
 from etairl.tabular.phase import phase_mu, phase_optimal
 from etairl.tabular.rl import best_stationary, time_optimal
-from etairl.types import InputError
+from etairl.types import InputError, check_choice
 
 Within = Literal["stationary", "time", "phase"]
 FeatureTable = Float[np.ndarray, "state action feature"]
@@ -34,13 +34,8 @@ FeatureTable = Float[np.ndarray, "state action feature"]
 def check_occupancy(mdp: MDP, expert: PairTable, mass: float | None = None) -> PairTable:
     r"""The expert's occupancy, if it can be one of this MDP.
 
-    A mass that differs from $1/(1-\gamma)$ is allowed, as episodes that were cut have it; a mass of
-    1 is not, as it means that somebody normalised.
-
-    Args:
-        mdp: the world.
-        expert: [state, action].
-        mass: what the sum should be, if not $1/(1-\gamma)$.
+    A mass that differs from `mass`, or else $1/(1-\gamma)$, is allowed, as episodes that were cut
+    have it; a mass of 1 is not, as it means that somebody normalised.
     """
     expert = np.asarray(expert, dtype=np.float64)
     if expert.shape != mdp.c.shape:
@@ -163,9 +158,7 @@ class Game:
         check_occupancy(self.mdp, self.expert)
         if isinstance(self.costs, LinearCosts):
             check_features(self.mdp, self.costs.features)
-        if self.within not in get_args(Within):
-            known = ", ".join(get_args(Within))
-            raise InputError(f"within must be one of {known}, got {self.within!r}")
+        check_choice("within", self.within, get_args(Within))
         if self.within == "phase" and geometric_parameter(self.eta) is None:
             raise InputError(f"{self.eta} has no phase; choose within='time'")
 

@@ -127,10 +127,3 @@ def hidden_start(gamma: float = 0.5) -> MDP:
     P = np.zeros((3, 2, 3))
     P[0, :, 1] = P[1, STAY, 1] = P[1, GO, 2] = P[2, :, 2] = 1.0
     return MDP(P=P, c=np.zeros((3, 2)), p0=np.eye(3)[0], gamma=gamma)
-
-
-def ring(gamma: float = 0.5, start: int = 0) -> MDP:
-    """Two states: stay (0), or switch to the other (1); nothing costs (errata (b))."""
-    P = np.zeros((2, 2, 2))
-    P[[0, 1], 0, [0, 1]] = P[[0, 1], 1, [1, 0]] = 1.0
-    return MDP(P=P, c=np.zeros((2, 2)), p0=np.eye(2)[start], gamma=gamma)

@@ -2,7 +2,7 @@ r"""The algorithms of inverse RL by name, as exact saddle problems with any $\et
 
 | function | costs | solved by | at $\eta=\delta_0$ |
 |---|---|---|---|
-| `emma`, `max_margin` | ball of features | column generation | Abbeel and Ng 2004 |
+| `emma` | ball of features | column generation | Abbeel and Ng 2004 |
 | `wiem` | simplex of features | column generation | Syed and Schapire 2007 |
 | `mwal` | simplex of features | multiplicative weights, averaged | Syed and Schapire 2007 |
 | `lpal` | simplex of features | one linear program | Syed, Bowling and Schapire 2008 |
@@ -60,17 +60,11 @@ def emma(
 ) -> Saddle:
     r"""EMMA: $\min_\mu\lVert\langle\mu,f\rangle-\langle\mu_E,f\rangle\rVert_2$ (Prop. `P:EMMA`).
 
-    At $\eta=\delta_0$, apprenticeship learning by matching feature expectations.
+    At $\eta=\delta_0$, apprenticeship learning by matching feature expectations. `cost` tells
+    the expert best from every other behaviour, by the margin `dual`: column generation is Abbeel
+    and Ng's algorithm.
     """
     return generate(Game(mdp, eta, expert, LinearCosts(features, Ball()), within), tolerance)
-
-
-max_margin = emma
-r"""The cost that tells the expert best from every other behaviour: the other side of `emma`.
-
-$\max_{\lVert w\rVert\le1}\min_\mu w\cdot(\langle\mu,f\rangle-\langle\mu_E,f\rangle)$; its value is
-`dual`, its cost `cost`. Column generation is Abbeel and Ng's algorithm: add the best response as a
-constraint, maximise the margin again."""
 
 
 def wiem(
@@ -90,11 +84,7 @@ def wiem(
 
 
 def megan(
-    mdp: MDP,
-    eta: Eta,
-    expert: PairTable,
-    within: Within = "stationary",
-    tolerance: float = 1e-8,
+    mdp: MDP, eta: Eta, expert: PairTable, within: Within = "stationary", tolerance: float = 1e-8
 ) -> Saddle:
     r"""MEGAN: $\min_\mu\max_D\langle\mu,\log D\rangle+\langle\mu_E,\log(1-D)\rangle$ (`P:MEGAN`).
 

@@ -25,17 +25,9 @@ def solve(
     r"""Solve $(I - \beta P_\pi)x = b$, or $x(I - \beta P_\pi) = b$ with `transpose`.
 
     A sparse system is solved by stabilised bi-conjugate gradients, whose cost per step is the
-    number of non-zeros; where they stall (long chains), by sparse elimination.
-
-    Args:
-        step: $P_\pi$, dense or sparse.
-        b: right-hand side.
-        discount: $\beta$, in [0, 1).
-        transpose: solve for a row vector (a measure) instead of a column (a value).
-        terms: of the sum behind each entry of `step`, one per action, which was rounded too.
-
-    Returns:
-        x, and a bound of its error: in the 1-norm for a measure, else the largest of all states.
+    number of non-zeros; where they stall (long chains), by sparse elimination. Behind each entry of
+    `step` is a sum of `terms`, one per action, which was rounded too. Returns x, and a bound of its
+    error: in the 1-norm for a measure (`transpose`), else the largest of all states.
     """
     if not 0.0 <= discount < 1.0:
         raise InputError(

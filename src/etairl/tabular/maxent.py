@@ -84,17 +84,10 @@ def max_entropy(
 ) -> SoftSaddle:
     """Maximum-entropy IRL with features, unbounded weights or weights in a set.
 
-    Args:
-        mdp: the world; its own cost plays no part.
-        eta: the weighting.
-        expert: the expert's occupancy, [state, action].
-        features: [state, action, feature].
-        regulariser: `Entropy(alpha)`, or another strictly concave one.
-        weights: `Ball()` makes it regularised EMMA, `Simplex()` regularised WIEM; None is the
-            classical problem, which has a solution only if the expert's features can be matched.
-        tolerance: of the gap; without a set, of the mismatch of each feature, in units of the
-            largest entry of that feature.
-        most: steps at most.
+    The regulariser is `Entropy(alpha)`, or another strictly concave one. As the set of weights,
+    `Ball()` makes it regularised EMMA, `Simplex()` regularised WIEM; None is the classical problem,
+    which has a solution only if the expert's features can be matched. `tolerance` is of the gap;
+    without a set, of the mismatch of each feature, in units of the largest entry of that feature.
     """
     expert, features = check_occupancy(mdp, expert), check_features(mdp, features)
     # Unbounded weights may be counted in any unit: equal ones make the steps of the ascent fit all.

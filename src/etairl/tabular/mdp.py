@@ -42,7 +42,7 @@ class MDP:
             raise InputError(f"c must have shape [state, action], got {c.shape}")
         if p0.shape != c.shape[:1]:
             raise InputError(f"p0 must have shape ({len(c)},) as c has, got {p0.shape}")
-        p0 = _laws("p0", p0[None], _vector)[0]
+        p0 = _laws("p0", p0[None])[0]
         checked = {"P": _checked_kernel(self.P, *c.shape), "c": c, "p0": p0, "gamma": gamma}
         for name, value in checked.items():
             if isinstance(value, np.ndarray):
@@ -155,13 +155,7 @@ def check_policies(mdp: MDP, policies: PoliciesInTime) -> PoliciesInTime:
 
 
 def check_factor(name: str, factor: float, otherwise: str) -> float:
-    """A discount, or the parameter of a geometric law, if it lies in [0, 1).
-
-    Args:
-        name: what to call it.
-        factor: the number.
-        otherwise: what is wrong with 1 or more.
-    """
+    """A discount, or the parameter of a geometric law, in [0, 1); `otherwise` is wrong with 1."""
     if not isinstance(factor, Real):
         raise InputError(f"{name} must be a number, got {factor!r}")
     if not 0.0 <= factor < 1.0:
@@ -186,10 +180,6 @@ def product_mdp(worlds: list[MDP], law: Float[np.ndarray, " task"] | None = None
 
     The task is drawn once, with probability `law[task]` (uniform if left out), and never changes:
     state `(task, s)` is number `task * S + s`. The tasks share states, actions and discount.
-
-    Args:
-        worlds: one MDP per task.
-        law: the law $F$ of the task.
     """
     if not worlds:
         raise InputError("a product needs at least one task")
@@ -202,7 +192,7 @@ def product_mdp(worlds: list[MDP], law: Float[np.ndarray, " task"] | None = None
     law = np.full(len(worlds), 1.0 / len(worlds)) if law is None else _numbers("law", law)
     if law.shape != (len(worlds),):
         raise InputError(f"law must have one entry per task, {len(worlds)}, got shape {law.shape}")
-    shares = _laws("law", law[None], _vector)[0]
+    shares = _laws("law", law[None])[0]
     kernel = sp.csr_array(sp.block_diag([world.rows for world in worlds]))
     pairs = (len(worlds) * first.states, first.actions, len(worlds) * first.states)
     return MDP(
@@ -261,12 +251,7 @@ def _checked_kernel(P: Any, states: int, actions: int) -> np.ndarray | sp.csr_ar
     return kernel
 
 
-def _vector(row: int) -> str:
-    """Where a row is that is the whole array."""
-    return ""
-
-
-def _laws(name: str, rows: np.ndarray, where: Any) -> np.ndarray:
+def _laws(name: str, rows: np.ndarray, where: Any = lambda row: "") -> np.ndarray:
     """The rows, divided by their sums where these miss 1 by more than rounding."""
     bad = np.argwhere(~(rows >= 0.0))
     if len(bad):

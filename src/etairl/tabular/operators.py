@@ -79,21 +79,12 @@ def step_range(mdp: MDP, regulariser: Regulariser = NONE) -> float:
 
 
 def value_iteration(
-    mdp: MDP,
-    regulariser: Regulariser = NONE,
-    tolerance: float = 1e-10,
-    most: int = 10**6,
+    mdp: MDP, regulariser: Regulariser = NONE, tolerance: float = 1e-10, most: int = 10**6
 ) -> Solution:
     r"""Iterate $T_{*,\Omega}$ until $v$ is as near to $v_*$ as `tolerance` asks, in every state.
 
     The bound is $\frac{\gamma}{1-\gamma}\lVert v_i-v_{i-1}\rVert_\infty$ (contraction), plus what
-    rounding can hide, which `tolerance` does not count.
-
-    Args:
-        mdp: the world.
-        regulariser: $\Omega$.
-        tolerance: of the values, in units of `step_range` over $1-\gamma$.
-        most: steps at most.
+    rounding can hide, which `tolerance` does not count. Its unit is `step_range` over $1-\gamma$.
     """
     v, wanted = np.zeros(mdp.states), _wanted(mdp, regulariser, tolerance)
     for iteration in range(1, most + 1):
@@ -108,22 +99,14 @@ def value_iteration(
 
 
 def policy_iteration(
-    mdp: MDP,
-    regulariser: Regulariser = NONE,
-    tolerance: float = 1e-10,
-    most: int = 1000,
+    mdp: MDP, regulariser: Regulariser = NONE, tolerance: float = 1e-10, most: int = 1000
 ) -> Solution:
     r"""Evaluate and improve until $v_\pi$ is as near to $v_*$ as `tolerance` asks, in every state.
 
     The bound is $\frac{1}{1-\gamma}\lVert v_\pi-T_{*,\Omega}v_\pi\rVert_\infty$. Each step solves
     one linear system. The policy returned is improved once more: its value lies between $v_*$ and
-    $v$, and a soft policy is then as exact as the values.
-
-    Args:
-        mdp: the world.
-        regulariser: $\Omega$.
-        tolerance: of the values, in units of `step_range` over $1-\gamma$.
-        most: steps at most.
+    $v$, and a soft policy is then as exact as the values. The unit of `tolerance` is `step_range`
+    over $1-\gamma$.
     """
     policy, best = np.full(mdp.c.shape, 1.0 / mdp.actions), np.inf
     wanted = _wanted(mdp, regulariser, tolerance)

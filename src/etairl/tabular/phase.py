@@ -88,10 +88,7 @@ def flow_polytope(mdp: MDP, eta: Eta) -> Flow:
             "time-dependent class"
         )
     matrix = sp.block_array(
-        [
-            [outflow - kappa * kernel, None],
-            [-(1.0 - kappa) * kernel, outflow - mdp.gamma * kernel],
-        ]
+        [[outflow - kappa * kernel, None], [-(1.0 - kappa) * kernel, outflow - mdp.gamma * kernel]]
     )
     return Flow(sp.csr_array(matrix), np.concatenate([kappa * mdp.p0, (1 - kappa) * mdp.p0]), pairs)
 

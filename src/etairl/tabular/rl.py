@@ -78,17 +78,9 @@ def descend(
     Mirror: $\pi\propto\pi\,e^{-\tau G/\mu}$; projected: $\pi=\Pi_\Delta(\pi-\tau G/\mu)$, with the
     exact gradient $G$ divided by the occupancy of the state and by the unit of the cost, so that
     $c\to sc$ (and $\Omega\to s\Omega$) changes nothing. The step $\tau$ doubles after a success and
-    halves until the criterion falls. $J_\eta$ is not convex: the end is a stationary point.
-
-    Args:
-        mdp: the world.
-        eta: the weighting.
-        start: the first policy. Where mirror steps could not leave it, because an action has
-            probability 0, a thousandth of the uniform policy is mixed in.
-        regulariser: $\Omega$.
-        method: `mirror` or `projected`.
-        tolerance: of the slope, in units of `step_range`.
-        most: steps at most.
+    halves until the criterion falls. $J_\eta$ is not convex: the end is a stationary point, with a
+    slope of at most `tolerance` in units of `step_range`. Where mirror steps could not leave
+    `start`, because an action has probability 0, a thousandth of the uniform policy is mixed in.
     """
     if method not in ("mirror", "projected"):
         raise InputError(f"method must be 'mirror' or 'projected', got {method!r}")
@@ -131,11 +123,7 @@ def _falls(here: Expansion, ahead: Expansion, move: PolicyTable) -> bool:
 
 
 def best_stationary(
-    mdp: MDP,
-    eta: Eta,
-    regulariser: Regulariser = NONE,
-    starts: int = 4,
-    seed: int = 0,
+    mdp: MDP, eta: Eta, regulariser: Regulariser = NONE, starts: int = 4
 ) -> Descent:
     r"""The best stationary policy that descents from several starts find.
 
@@ -145,7 +133,7 @@ def best_stationary(
     if (beta := geometric_weights(eta, mdp.gamma)) is not None:
         policy = policy_iteration(mdp.with_discount(beta), regulariser).policy
         return Descent(policy, criterion(mdp, policy, eta, regulariser), 0.0, 0)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     uniform = np.full(mdp.c.shape, 1.0 / mdp.actions)
     planned = policy_iteration(mdp, regulariser).policy
     guesses = [uniform, (1.0 - _INTERIOR) * planned + _INTERIOR * uniform]

@@ -2,10 +2,9 @@
 
 from etairl.tasks.catalogue import planned_expert, register_tasks, task_space
 from etairl.tasks.environments import ends_early, make_task
-from etairl.tasks.horizon import AbsorbingTask, with_absorbing, without_absorbing
+from etairl.tasks.horizon import with_absorbing, without_absorbing
 
 __all__ = [
-    "AbsorbingTask",
     "ends_early",
     "make_task",
     "planned_expert",

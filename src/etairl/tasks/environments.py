@@ -11,7 +11,7 @@ from etairl.tasks.horizon import AbsorbingTask, GuardedTask
 from etairl.tasks.navigation_world import NAME as NAVIGATION
 from etairl.tasks.navigation_world import NavigationTask
 from etairl.tasks.product import LawName, ProductTask
-from etairl.types import HorizonMode, InputError, RejoinableTask, Task
+from etairl.types import HorizonMode, InputError, RejoinableTask, Task, check_choice
 
 # In the paper's simulator the contact forces of Ant were zeros; without them there are 27 columns.
 _OPTIONS: dict[str, dict[str, Any]] = {
@@ -64,14 +64,11 @@ def make_task(
     """
     if envs < 1:
         raise InputError(f"at least one copy of the environment is needed, got {envs}")
-    for name, value, allowed in (
-        ("mode", mode, get_args(HorizonMode)),
-        ("engine", engine, (None, "envpool", "gymnasium", "numpy")),
-        ("law", law, (None, *get_args(LawName))),
-    ):
-        if value not in allowed:
-            choices = ", ".join(str(choice) for choice in allowed if choice)
-            raise InputError(f"{name} must be one of {choices}, got {value!r}")
+    check_choice("mode", mode, get_args(HorizonMode))
+    if engine is not None:
+        check_choice("engine", engine, ("envpool", "gymnasium", "numpy"))
+    if law is not None:
+        check_choice("law", law, get_args(LawName))
     for name, value in (("horizon", horizon), ("threads", threads)):
         if value is not None and value < 1:
             raise InputError(f"{name} must be at least 1, got {value}")

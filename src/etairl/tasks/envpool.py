@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Int
 from typing_extensions import override
 
-from etairl.tasks.spaces import flatten, read_spec
+from etairl.tasks.spaces import as_rows, read_spec
 from etairl.tasks.stepping import SteppingTask
 from etairl.types import InputError, Step
 
@@ -88,7 +88,7 @@ class EnvPoolTask(SteppingTask):
         self._ended[:] = False
         self._time[:] = 0
         self.resets += 1
-        return flatten(observations, self.envs)
+        return as_rows(observations, self.envs)
 
     @override
     def move(self, ids: np.ndarray, actions: np.ndarray) -> Step:
@@ -97,7 +97,7 @@ class EnvPoolTask(SteppingTask):
             observations = np.empty((len(ids), self.spec.obs_dim), np.float32)
             rewards = np.zeros(len(ids), np.float32)
             terminated, truncated = np.zeros(len(ids), bool), np.zeros(len(ids), bool)
-            observations[over] = flatten(self._pool.reset(ids[over])[0], int(over.sum()))
+            observations[over] = as_rows(self._pool.reset(ids[over])[0], int(over.sum()))
             on = ~over
             if on.any():
                 observations[on], rewards[on], terminated[on], truncated[on] = self._act(
@@ -118,5 +118,5 @@ class EnvPoolTask(SteppingTask):
         observations, rewards, terminated, truncated, _ = self._pool.step(
             np.ascontiguousarray(actions, dtype=self._action_dtype), ids
         )
-        rows = flatten(observations, len(ids))
+        rows = as_rows(observations, len(ids))
         return rows, rewards.astype(np.float32), terminated, truncated

@@ -7,7 +7,7 @@ import numpy as np
 from typing_extensions import override
 
 import etairl.tasks.navigation_env as _registered  # noqa: F401
-from etairl.tasks.spaces import flatten, read_spec
+from etairl.tasks.spaces import as_rows, read_spec
 from etairl.tasks.stepping import SteppingTask
 from etairl.types import InputError, Step
 
@@ -16,12 +16,7 @@ class GymnasiumTask(SteppingTask):
     """`envs` copies of one environment, one after the other in this process."""
 
     def __init__(
-        self,
-        environment: str,
-        envs: int,
-        horizon: int | None,
-        seed: int,
-        options: dict[str, Any],
+        self, environment: str, envs: int, horizon: int | None, seed: int, options: dict[str, Any]
     ):
         try:
             default = gymnasium.spec(environment).max_episode_steps
@@ -65,12 +60,13 @@ class GymnasiumTask(SteppingTask):
         observations = np.empty((len(ids), self.spec.obs_dim), np.float32)
         rewards = np.zeros(len(ids), np.float32)
         terminated, truncated = np.zeros(len(ids), bool), np.zeros(len(ids), bool)
-        fresh = self._ended[ids]
+        fresh, discrete = self._ended[ids], self.spec.discrete_actions
+        shape, dtype = self.copies[0].action_space.shape, self.copies[0].action_space.dtype
         for k, i in enumerate(ids.tolist()):
             if fresh[k]:
                 observations[k] = self._reset(i)
                 continue
-            action = int(actions[k, 0]) if self.spec.discrete_actions else self._shaped(actions[k])
+            action = int(actions[k, 0]) if discrete else actions[k].reshape(shape).astype(dtype)
             observation, reward, ended, cut, _ = self._call(i, "step", action)
             observations[k] = self._row(observation)
             rewards[k], terminated[k], truncated[k] = reward, ended, cut
@@ -78,17 +74,13 @@ class GymnasiumTask(SteppingTask):
         return Step(observations, rewards, terminated, truncated, fresh)
 
     def _row(self, observation: Any) -> np.ndarray:
-        row = flatten(observation, 1, self.copies[0].observation_space)[0]
+        row = as_rows(observation, 1, self.copies[0].observation_space)[0]
         if len(row) != self.spec.obs_dim:
             raise InputError(
                 f"{self.spec.environment}: an observation has {len(row)} numbers, but its space "
                 f"has {self.spec.obs_dim}"
             )
         return row
-
-    def _shaped(self, action: np.ndarray) -> np.ndarray:
-        space = self.copies[0].action_space
-        return action.reshape(space.shape).astype(space.dtype)
 
     def _call(self, i: int, method: str, *arguments: Any, **options: Any) -> Any:
         try:

@@ -35,7 +35,7 @@ def need(package: str, what: str) -> None:
 
 
 @cache
-def works(backend: str) -> bool:
+def can_draw(backend: str) -> bool:
     """Can MuJoCo draw with this library? Asked in a child process, once."""
     environment = {k: v for k, v in os.environ.items() if k != "PYOPENGL_PLATFORM"}
     try:
@@ -55,7 +55,7 @@ def choose_backend(candidates: Sequence[str] = BACKENDS) -> str:
     """The library that `MUJOCO_GL` names, else the first that works; InputError if none does."""
     need("mujoco", "drawing a MuJoCo environment")
     wanted = os.environ.get("MUJOCO_GL")
-    if wanted and not works(wanted):
+    if wanted and not can_draw(wanted):
         raise InputError(
             f"MUJOCO_GL={wanted} does not work here; unset it to let etairl choose, or install "
             f"what it needs ({_REMEDY})"
@@ -63,7 +63,7 @@ def choose_backend(candidates: Sequence[str] = BACKENDS) -> str:
     if wanted:
         return wanted
     for backend in candidates:
-        if works(backend):
+        if can_draw(backend):
             return backend
     raise InputError(
         "nothing here draws without a screen: neither EGL nor OSMesa works; install one of them "

@@ -28,10 +28,7 @@ def find_poser(
 ) -> "Poser | None":
     """What puts `world` into recorded states; None where an observation does not tell the state.
 
-    Args:
-        environment: its name.
-        world: the environment without wrappers; put into the first recorded state.
-        observations: of one recorded episode, one row after the other.
+    `world`, the environment without wrappers, is put into the first state of the episode.
     """
     poser: Poser
     if environment == NAVIGATION:

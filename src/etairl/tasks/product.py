@@ -13,8 +13,11 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Num
 
 from etairl.types import InputError, RejoinableTask, Step
+from etairl.types.protocols import Observations, PastActions, PerCopy
 
-TaskLaw = Callable[[np.random.Generator, int], Float[np.ndarray, "n task"]]
+StateRows = Float[np.ndarray, "n state"]
+Tasks = Float[np.ndarray, "n task"]
+TaskLaw = Callable[[np.random.Generator, int], Tasks]
 """$F$: draws so many tasks"""
 LawName = Literal["training", "full"]
 
@@ -38,23 +41,17 @@ class TaskSpace(Protocol):
         """training: what demonstrations show. full: every task."""
         ...
 
-    def check(self, tasks: Float[np.ndarray, "n task"]) -> None:
+    def check(self, tasks: Tasks) -> None:
         """Refuse tasks that cannot be."""
         ...
 
     def costs(
-        self,
-        states: Float[np.ndarray, "n state"],
-        actions: Num[np.ndarray, "n act"],
-        reached: Float[np.ndarray, "n state"],
-        tasks: Float[np.ndarray, "n task"],
+        self, states: StateRows, actions: Num[np.ndarray, "n act"], reached: StateRows, tasks: Tasks
     ) -> Float[np.ndarray, " n"]:
         r"""$c_\theta(s, a)$, once it is known which states were reached."""
         ...
 
-    def success(
-        self, states: Float[np.ndarray, "n state"], tasks: Float[np.ndarray, "n task"]
-    ) -> Bool[np.ndarray, " n"]:
+    def success(self, states: StateRows, tasks: Tasks) -> Bool[np.ndarray, " n"]:
         """Is the task solved in this state?"""
         ...
 
@@ -83,33 +80,25 @@ class Goals:
         """Numbers of a place."""
         return len(self.place)
 
-    def check(self, tasks: Float[np.ndarray, "n task"]) -> None:
+    def check(self, tasks: Tasks) -> None:
         """Refuse places that cannot be."""
         if self.possible is not None:
             self.possible(tasks)
 
-    def distances(
-        self, states: Float[np.ndarray, "n state"], tasks: Float[np.ndarray, "n task"]
-    ) -> Float[np.ndarray, " n"]:
+    def distances(self, states: StateRows, tasks: Tasks) -> Float[np.ndarray, " n"]:
         """From the place of the task."""
         gaps = states[:, self.place].astype(np.float64) - tasks
         return np.sqrt((gaps**2).sum(axis=1))
 
     def costs(
-        self,
-        states: Float[np.ndarray, "n state"],
-        actions: Num[np.ndarray, "n act"],
-        reached: Float[np.ndarray, "n state"],
-        tasks: Float[np.ndarray, "n task"],
+        self, states: StateRows, actions: Num[np.ndarray, "n act"], reached: StateRows, tasks: Tasks
     ) -> Float[np.ndarray, " n"]:
         """Distance, or whether it is too large."""
         del states, actions
         far = self.distances(reached, tasks)
         return (far > self.tolerance).astype(np.float64) if self.sparse else far
 
-    def success(
-        self, states: Float[np.ndarray, "n state"], tasks: Float[np.ndarray, "n task"]
-    ) -> Bool[np.ndarray, " n"]:
+    def success(self, states: StateRows, tasks: Tasks) -> Bool[np.ndarray, " n"]:
         """Within the tolerance of the place."""
         return self.distances(states, tasks) <= self.tolerance
 
@@ -148,12 +137,7 @@ class ProductTask:
         """Start a new episode in every copy, each with its task."""
         return self._entered(self._task.reset())
 
-    def rejoin(
-        self,
-        resets: Int[np.ndarray, " envs"],
-        actions: Num[np.ndarray, "steps envs act"],
-        ages: Int[np.ndarray, " envs"],
-    ) -> Float[np.ndarray, "envs obs"]:
+    def rejoin(self, resets: PerCopy, actions: PastActions, ages: PerCopy) -> Observations:
         """Resume in the middle of episodes, each with its task."""
         return self._entered(self._task.rejoin(resets, actions, ages))
 
@@ -203,9 +187,7 @@ def keyed_rows(
     return np.stack(tables)[which, ids]
 
 
-def check_tasks(
-    space: TaskSpace, tasks: Float[np.ndarray, "..."], environment: str | None
-) -> Float[np.ndarray, "n task"]:
+def check_tasks(space: TaskSpace, tasks: np.ndarray, environment: str | None) -> Tasks:
     """Task vectors in single precision; refused where they are not tasks of the environment."""
     tasks = np.asarray(tasks, np.float32)
     if tasks.ndim != 2 or tasks.shape[1] != space.dim:

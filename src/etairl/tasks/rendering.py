@@ -31,21 +31,12 @@ class Scene:
     """One copy of an environment, in a state that can be drawn."""
 
     def __init__(
-        self,
-        environment: str,
-        mode: HorizonMode,
-        horizon: int,
-        seed: int,
-        size: tuple[int, int],
+        self, environment: str, mode: HorizonMode, horizon: int, seed: int, size: tuple[int, int]
     ):
         """Make the environment ready to be drawn.
 
-        Args:
-            environment: its name.
-            mode: what happens at an early end; `absorbing` ends there, for there is nothing to see.
-            horizon: steps of an episode.
-            seed: random seed of the episode.
-            size: width and height of a picture; environments of a fixed size have their own.
+        The mode `absorbing` ends at an early end, for there is nothing to see. `size` is width and
+        height of a picture; environments of a fixed size have their own.
         """
         environment = imported(environment)
         module = _prepare(environment)

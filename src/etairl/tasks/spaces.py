@@ -48,7 +48,7 @@ def _width(environment: str, space: Any) -> int:
     return int(np.prod(space.shape))
 
 
-def flatten(observations: Any, envs: int, space: Any = None) -> np.ndarray:
+def as_rows(observations: Any, envs: int, space: Any = None) -> np.ndarray:
     """Rows of observations; a Dict is laid out in the order of its space, as Gymnasium does.
 
     Without a space the order is that of the keys: EnvPool's spaces are ordered otherwise than those
@@ -57,7 +57,7 @@ def flatten(observations: Any, envs: int, space: Any = None) -> np.ndarray:
     if isinstance(observations, dict):
         keys = sorted(observations) if space is None else list(space.spaces)
         parts = [
-            flatten(observations[key], envs, None if space is None else space[key]) for key in keys
+            as_rows(observations[key], envs, None if space is None else space[key]) for key in keys
         ]
         return np.concatenate(parts, axis=1)
     return np.asarray(observations).reshape(envs, -1).astype(np.float32)

@@ -3,10 +3,11 @@
 from abc import abstractmethod
 
 import numpy as np
-from jaxtyping import Float, Int, Num
+from jaxtyping import Int, Num
 from typing_extensions import override
 
 from etairl.types import RejoinableTask, Step
+from etairl.types.protocols import Observations, PastActions, PerCopy
 
 
 class SteppingTask(RejoinableTask):
@@ -21,12 +22,7 @@ class SteppingTask(RejoinableTask):
         return self.move(np.arange(self.envs, dtype=np.int32), actions)
 
     @override
-    def rejoin(
-        self,
-        resets: Int[np.ndarray, " envs"],
-        actions: Num[np.ndarray, "steps envs act"],
-        ages: Int[np.ndarray, " envs"],
-    ) -> Float[np.ndarray, "envs obs"]:
+    def rejoin(self, resets: PerCopy, actions: PastActions, ages: PerCopy) -> Observations:
         self.replay(resets - 1)
         observations = self.reset()
         for left, row in zip(range(len(actions), 0, -1), actions, strict=True):

@@ -1,8 +1,7 @@
 """The data everything shares: trajectories, batches, and the roles that other modules fill."""
 
-from etairl.types.checks import check_choice, check_range
 from etairl.types.protocols import HorizonMode, MultiTask, Policy, RejoinableTask, Step, Task
-from etairl.types.spec import DivergedError, InputError, Spec, check_seed
+from etairl.types.spec import DivergedError, InputError, Spec, check_choice, check_range, check_seed
 from etairl.types.trajectories import (
     FutureBatch,
     Trajectories,

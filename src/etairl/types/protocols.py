@@ -12,10 +12,15 @@ HorizonMode = Literal["terminating", "fixed", "absorbing"]
 followed by an absorbing state up to the horizon."""
 
 
+PerCopy = Int[np.ndarray, " envs"]
+PastActions = Num[np.ndarray, "steps envs act"]
+Observations = Float[np.ndarray, "envs obs"]
+
+
 class Step(NamedTuple):
     """What all copies of a task did in one step."""
 
-    observations: Float[np.ndarray, "envs obs"]
+    observations: Observations
     rewards: Float[np.ndarray, " envs"]
     terminated: Bool[np.ndarray, " envs"]
     truncated: Bool[np.ndarray, " envs"]
@@ -30,14 +35,14 @@ class Task(Protocol):
     spec: Spec
     envs: int
     horizon: int
-    resets: Int[np.ndarray, " envs"]
+    resets: PerCopy
     """how often each copy was reset; with the seed this fixes where its next episode starts"""
 
-    def replay(self, resets: Int[np.ndarray, " envs"]) -> None:
+    def replay(self, resets: PerCopy) -> None:
         """Bring a fresh task to where one with these `resets` was, so that a run can resume."""
         ...
 
-    def reset(self) -> Float[np.ndarray, "envs obs"]:
+    def reset(self) -> Observations:
         """Start a new episode in every copy."""
         ...
 
@@ -50,12 +55,7 @@ class Task(Protocol):
 class RejoinableTask(Task, Protocol):
     """A task that can resume in the middle of its episodes."""
 
-    def rejoin(
-        self,
-        resets: Int[np.ndarray, " envs"],
-        actions: Num[np.ndarray, "steps envs act"],
-        ages: Int[np.ndarray, " envs"],
-    ) -> Float[np.ndarray, "envs obs"]:
+    def rejoin(self, resets: PerCopy, actions: PastActions, ages: PerCopy) -> Observations:
         """Bring a fresh task to where one with these `resets` was, and act again since then.
 
         Args:

@@ -1,6 +1,14 @@
-"""Errors that the user can mend, and what a task looks like from outside."""
+"""Errors that the user can mend, checks that settings share, and what a task looks like."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
+
+_WORDS = {
+    "[1, inf)": "be at least 1",
+    "[0, inf)": "be >= 0 and finite",
+    "(0, inf)": "be > 0 and finite",
+}
 
 
 class InputError(ValueError):
@@ -16,6 +24,26 @@ def check_seed(seed: int) -> int:
     if not 0 <= seed < 2**32:
         raise InputError(f"the seed must be >= 0 and below 2^32, got {seed}")
     return seed
+
+
+def check_range(settings: Any, interval: str, *names: str) -> None:
+    """Refuse attributes outside an interval such as `[1, inf)` or `(0, 1]`; None passes."""
+    low, high = (float(bound) for bound in interval[1:-1].split(","))
+    for name in names:
+        value = getattr(settings, name)
+        if value is None:
+            continue
+        above = low <= value if interval[0] == "[" else low < value
+        below = value <= high if interval[-1] == "]" else value < high
+        if not (above and below):
+            words = _WORDS.get(interval, f"lie in {interval}")
+            raise InputError(f"{name} must {words}, got {value}")
+
+
+def check_choice(name: str, value: Any, allowed: Iterable[str]) -> None:
+    """Refuse a word that is not one of those allowed."""
+    if value not in (known := tuple(allowed)):
+        raise InputError(f"{name} must be one of {', '.join(known)}, got {value!r}")
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,12 @@
 
 import html
 import json
-import math
 from collections.abc import Mapping
 from importlib.resources import files
 from string import Template
 from typing import Any
 
+from etairl.decoding import for_json
 from etairl.figures.page.extras import with_extras
 
 
@@ -16,7 +16,7 @@ def study_page(data: Mapping[str, Any]) -> str:
     parts = files(__name__)
     scale = f", scale {data['scale']}" if data["scale"] else ""
     # "</script>" in a text would end the block.
-    text = json.dumps(_finite(with_extras(data)), allow_nan=False, separators=(",", ":"))
+    text = json.dumps(for_json(with_extras(data)), allow_nan=False, separators=(",", ":"))
     safe = text.replace("<", "\\u003c")
     return Template((parts / "page.html").read_text(encoding="utf-8")).substitute(
         title=html.escape(f"Study {data['name']}{scale}"),
@@ -26,12 +26,3 @@ def study_page(data: Mapping[str, Any]) -> str:
             (parts / name).read_text(encoding="utf-8") for name in ("charts.js", "page.js")
         ),
     )
-
-
-def _finite(value: Any) -> Any:
-    """Numbers that JSON has no word for become null."""
-    if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -14,26 +14,26 @@ from scipy.optimize import linprog
 
 from etairl.tabular.mdp import MDP, PairTable, PolicyTable, StateVector
 
-IndexLaw = Callable[[int], float]
-TimeWeights = Float[np.ndarray, " horizon"]
+LawFormula = Callable[[int], float]
+StepWeights = Float[np.ndarray, " horizon"]
 
 
-def geometric(kappa: float) -> IndexLaw:
+def geometric(kappa: float) -> LawFormula:
     r"""$\eta(k) = (1-\kappa)\kappa^k$."""
     return lambda k: (1.0 - kappa) * kappa**k
 
 
-def poisson(lam: float) -> IndexLaw:
+def poisson(lam: float) -> LawFormula:
     r"""$\eta(k) = e^{-\lambda}\lambda^k/k!$."""
     return lambda k: math.exp(-lam + k * math.log(lam) - math.lgamma(k + 1))
 
 
-def dirac(steps: int) -> IndexLaw:
+def dirac(steps: int) -> LawFormula:
     r"""$\eta = \delta_k$."""
     return lambda k: float(k == steps)
 
 
-def time_weights(law: IndexLaw, gamma: float, horizon: int) -> TimeWeights:
+def time_weights(law: LawFormula, gamma: float, horizon: int) -> StepWeights:
     r"""$w_n = \sum_{t+k=n}\gamma^t\,\eta(k)$, term by term."""
     eta = [law(k) for k in range(horizon)]
     powers = [gamma**t for t in range(horizon)]
@@ -42,7 +42,7 @@ def time_weights(law: IndexLaw, gamma: float, horizon: int) -> TimeWeights:
     )
 
 
-def visited(mdp: MDP, policy: PolicyTable, weights: TimeWeights) -> StateVector:
+def visited(mdp: MDP, policy: PolicyTable, weights: StepWeights) -> StateVector:
     r"""$\sum_n\text{weights}_n\,p_0P_\pi^n$, by explicit powers."""
     total, power = np.zeros(mdp.states), np.eye(mdp.states)
     for weight in weights:
@@ -51,14 +51,14 @@ def visited(mdp: MDP, policy: PolicyTable, weights: TimeWeights) -> StateVector:
     return total
 
 
-def cost_of(mdp: MDP, policy: PolicyTable, weights: TimeWeights) -> float:
+def cost_of(mdp: MDP, policy: PolicyTable, weights: StepWeights) -> float:
     r"""$\sum_n\text{weights}_n\,\mathbb{E}\,c(s_n, a_n)$."""
     return float(visited(mdp, policy, weights) @ (policy * mdp.c).sum(axis=1))
 
 
 def least_excess_in_time(
     mdp: MDP,
-    weights: TimeWeights,
+    weights: StepWeights,
     expert: PairTable,
     features: Float[np.ndarray, "state action feature"],
 ) -> float:

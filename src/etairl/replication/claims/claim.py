@@ -6,10 +6,12 @@ from typing import Literal
 
 import numpy as np
 
+from etairl.eta import Geometric
 from etairl.tabular.generators import random_mdp
 from etairl.tabular.mdp import MDP
 
 ClaimVerdict = Literal["true", "false as stated", "misprint", "undecided"]
+HALF = Geometric(0.5)
 ROUNDING = 1e-9
 """violations below this are rounding"""
 
@@ -31,7 +33,7 @@ class Claim:
     corrected_evidence: str
 
 
-def judge(
+def verdict_of(
     printed: bool | np.bool_,
     corrected: bool | np.bool_,
     otherwise: Literal["false as stated", "misprint"],

@@ -9,7 +9,7 @@ from etairl.eta import Dirac, Geometric
 from etairl.measures import FutureSampler
 from etairl.penalties import GAN, Ball, Simplex, jensen_shannon, surrogate_step
 from etairl.regularisers import Entropy
-from etairl.replication.claims.claim import ROUNDING, Claim, judge, worlds
+from etairl.replication.claims.claim import ROUNDING, Claim, verdict_of, worlds
 from etairl.tabular.exact_measures import future, mu, weighted
 from etairl.tabular.generators import go_stay, go_stay_policy, random_policy
 from etairl.tabular.irl import MirrorSettings, imitate
@@ -32,7 +32,7 @@ def inner_maxima(trials: int = 100) -> Claim:
     return Claim(
         id="h",
         claim="EMMA's and WIEM's inner maxima, fitted by quadratic losses (P:EMMA, P:WIEM)",
-        verdict=judge(printed < ROUNDING, wrong < 1e-7 and bracketed < ROUNDING, "misprint"),
+        verdict=verdict_of(printed < ROUNDING, wrong < 1e-7 and bracketed < ROUNDING, "misprint"),
         evidence=f"WIEM's loss as printed misses its own maximiser by up to {printed:.3g}",
         trials=trials,
         corrected="‖Δ‖₂ at Δ/‖Δ‖; max_i Δ_i at a vertex; brackets in the loss, and means",
@@ -86,7 +86,7 @@ def gan_objective(trials: int = 200) -> Claim:
     return Claim(
         id="i",
         claim="max_D E_π[log D] − E_E[log(1 − D)] (P:MEGAN, algorithm 2)",
-        verdict=judge(
+        verdict=verdict_of(
             runaway[1] < runaway[0] + 1.0, above < ROUNDING and wrong < ROUNDING, "misprint"
         ),
         evidence=f"as printed it grows without bound: {runaway[0]:.3g}, {runaway[1]:.3g} as D → 1",
@@ -118,7 +118,7 @@ def idle_game(trials: int = 40) -> Claim:
     return Claim(
         id="j",
         claim="(½, P^η) is a Nash point of min_D max_G V (P:Idle)",
-        verdict=judge(
+        verdict=verdict_of(
             lower > -np.log(4.0) - ROUNDING,
             above < ROUNDING and constant < ROUNDING and below > 0.0 and wrong < 1e-7,
             "misprint",
@@ -167,7 +167,7 @@ def recovery(trials: int = 6) -> Claim:
     return Claim(
         id="o",
         claim="MEGAN recovers a realisable expert (no claim of the paper, but what it is used for)",
-        verdict=judge(max(worst, published) < 1e-8, abs(p - 0.8) < 1e-8, "false as stated"),
+        verdict=verdict_of(max(worst, published) < 1e-8, abs(p - 0.8) < 1e-8, "false as stated"),
         evidence=(
             f"exact runs without entropy, γ- and η-critics: off by at most {worst:.1e}; with the "
             f"published weights (two-stage, γ_IRL = 1, 20 steps): {published:.1e}; entropy .05 "

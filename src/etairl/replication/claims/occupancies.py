@@ -9,29 +9,16 @@ from scipy.optimize import linprog, minimize_scalar
 from etairl.eta import Dirac, Eta, Geometric, Poisson
 from etairl.penalties import Simplex
 from etairl.replication.claims import brute
-from etairl.replication.claims.claim import ROUNDING, Claim, judge, worlds
+from etairl.replication.claims.claim import HALF, ROUNDING, Claim, verdict_of, worlds
 from etairl.tabular.columns import generate
-from etairl.tabular.exact_measures import (
-    future,
-    measure_entropy,
-    mu,
-    policy_from_occupancy,
-    rho,
-)
+from etairl.tabular.exact_measures import future, measure_entropy, mu, policy_from_occupancy, rho
 from etairl.tabular.game import FeatureTable, Game, LinearCosts, Within
-from etairl.tabular.generators import (
-    fork,
-    go_stay,
-    go_stay_policy,
-    hidden_start,
-    random_policy,
-)
-from etairl.tabular.irl import lpal, megan
+from etairl.tabular.generators import fork, go_stay, go_stay_policy, hidden_start, random_policy
+from etairl.tabular.irl import lpal, megan, wiem
 from etairl.tabular.mdp import MDP, PairTable, PolicyTable
 from etairl.tabular.operators import action_values, evaluate
 
-HALF = Geometric(0.5)
-LAWS: tuple[tuple[Eta, brute.IndexLaw], ...] = (
+LAWS: tuple[tuple[Eta, brute.LawFormula], ...] = (
     (Geometric(0.6), brute.geometric(0.6)),
     (Poisson(3.0), brute.poisson(3.0)),
     (Dirac(4), brute.dirac(4)),
@@ -100,17 +87,17 @@ def duality(trials: int = 10) -> Claim:
                 again = mu(mdp, policy_from_occupancy(mixed), eta).values
                 bent += bool(np.abs(again - mixed).max() > 1e-6)
                 program = lpal(mdp, eta, mixed, features).primal
-                phases = generate(_linear_game(mdp, eta, mixed, features, "phase"))
+                phases = wiem(mdp, eta, mixed, features, "phase")
                 wrong = max(wrong, abs(phases.primal - program), abs(phases.dual - program))
                 gap = max(gap, megan(mdp, eta, mixed, "time").gap)
             weights = brute.time_weights(law, mdp.gamma, 48)
             program = brute.least_excess_in_time(mdp, weights, mixed, features)
-            in_time = generate(_linear_game(mdp, eta, mixed, features, "time"))
+            in_time = wiem(mdp, eta, mixed, features, "time")
             wrong = max(wrong, abs(in_time.primal - program), abs(in_time.dual - program))
     return Claim(
         id="b",
         claim="{μ_π} is convex for geometric η, so min max = max min (PR:equivalent, CR:Nash)",
-        verdict=judge(
+        verdict=verdict_of(
             upper - values["stationary"] < 1e-6 and bent == 0,
             gap < 1e-6 and wrong < 1e-6,
             "false as stated",
@@ -131,12 +118,6 @@ def duality(trials: int = 10) -> Claim:
     )
 
 
-def _linear_game(
-    mdp: MDP, eta: Eta, expert: PairTable, features: FeatureTable, within: Within
-) -> Game:
-    return Game(mdp, eta, expert, LinearCosts(features, Simplex()), within)
-
-
 def entropy(trials: int = 2000) -> Claim:
     """(c): the eta-entropy is concave in the occupancy."""
     slack = np.inf
@@ -149,7 +130,7 @@ def entropy(trials: int = 2000) -> Claim:
     return Claim(
         id="c",
         claim="the η-entropy is concave in μ (P:convex_entropy)",
-        verdict=judge(slack > -ROUNDING, half < 0.5 * sum(ends), "false as stated"),
+        verdict=verdict_of(slack > -ROUNDING, half < 0.5 * sum(ends), "false as stated"),
         evidence=f"least slack {slack:.2e} over {trials} pairs of random measures",
         trials=trials,
         corrected="as a function on measures; in the policy it is not concave",
@@ -182,7 +163,7 @@ def bijection(trials: int = 60) -> Claim:
     return Claim(
         id="d",
         claim="a policy and its weighted occupancy determine each other (policy_occupancy)",
-        verdict=judge(worst < ROUNDING, unseen < ROUNDING, "false as stated"),
+        verdict=verdict_of(worst < ROUNDING, unseen < ROUNDING, "false as stated"),
         evidence=f"π = μ(s,a)/μ(s) to {worst:.1e} in all states that are visited",
         trials=trials,
         corrected="on visited states and with positive time weights only",
@@ -204,7 +185,7 @@ def tower(trials: int = 30) -> Claim:
     return Claim(
         id="e",
         claim="E^η Σ γ^t f = ⟨μ, f⟩, whichever of ρ and P^η comes first (tower_rule)",
-        verdict=judge(worst < ROUNDING, abs(literal[0] - 2.0) < ROUNDING, "false as stated"),
+        verdict=verdict_of(worst < ROUNDING, abs(literal[0] - 2.0) < ROUNDING, "false as stated"),
         evidence=f"three forms and the sum by definition agree to {worst:.1e} for Geom(.6), "
         "Poisson(3), δ_4",
         trials=trials,

@@ -5,7 +5,7 @@ import numpy as np
 from etairl.eta import Dirac, Geometric, Poisson, ZeroModifiedGeometric
 from etairl.regularisers import Entropy
 from etairl.replication.claims import brute
-from etairl.replication.claims.claim import ROUNDING, Claim, judge, worlds
+from etairl.replication.claims.claim import HALF, ROUNDING, Claim, verdict_of, worlds
 from etairl.tabular.eta_criterion import criterion, critics, gradient
 from etairl.tabular.exact_measures import future, mu
 from etairl.tabular.generators import go_stay, go_stay_policy, random_policy
@@ -20,7 +20,6 @@ from etairl.tabular.operators import (
 )
 from etairl.tabular.rl import descend, time_optimal, weight_distance
 
-HALF = Geometric(0.5)
 _STEPS = 160  # of sums by definition; .8^160 is below 1e-15
 
 
@@ -43,7 +42,7 @@ def optimality(trials: int = 200) -> Claim:
     return Claim(
         id="a",
         claim="a γ-optimal policy is η-optimal for every η (C:gen_opt_reg_policy)",
-        verdict=judge(
+        verdict=verdict_of(
             max(planned - going, worst) < ROUNDING,
             excess < ROUNDING and wrong < ROUNDING,
             "false as stated",
@@ -96,7 +95,7 @@ def policy_gradient(trials: int = 20) -> Claim:
     return Claim(
         id="f",
         claim="the policy gradient has an additional term that is not tractable (P:policy_grad_th)",
-        verdict=judge(wrong > 1e-6, general < 1e-6 and printed < 1e-6, "false as stated"),
+        verdict=verdict_of(wrong > 1e-6, general < 1e-6 and printed < 1e-6, "false as stated"),
         evidence=(
             f"two critics give it: differences of sums over powers agree to {wrong:.1e}, the "
             f"printed two terms to {printed:.1e}; without the additional one the gradient is off "
@@ -108,14 +107,16 @@ def policy_gradient(trials: int = 20) -> Claim:
     )
 
 
-def _slope(mdp: MDP, policy: PolicyTable, law: brute.IndexLaw, direction: PolicyTable) -> float:
+def _slope(mdp: MDP, policy: PolicyTable, law: brute.LawFormula, direction: PolicyTable) -> float:
     """Of the criterion along a direction, by differences of its definition."""
     step, weights = 1e-4 * policy.min(), brute.time_weights(law, mdp.gamma, _STEPS)
     ahead, behind = (brute.cost_of(mdp, policy + s * direction, weights) for s in (step, -step))
     return float((ahead - behind) / (2.0 * step))
 
 
-def _two_terms(mdp: MDP, policy: PolicyTable, law: brute.IndexLaw, direction: PolicyTable) -> float:
+def _two_terms(
+    mdp: MDP, policy: PolicyTable, law: brute.LawFormula, direction: PolicyTable
+) -> float:
     r"""As printed: $\int v\,\nabla P^\eta + \int P^\eta\rho\;\mathbb{E}_\pi[Q\,\nabla\log\pi]$."""
     v, paid = np.zeros(mdp.states), (policy * mdp.c).sum(axis=1)
     for _ in range(_STEPS):
@@ -166,7 +167,7 @@ def performance_difference(trials: int = 60) -> Claim:
     return Claim(
         id="g",
         claim="L^η(π_n) = L^η(π_o) + ⟨μ_n, A_o⟩ (P:trpo_identity)",
-        verdict=judge(printed < ROUNDING, corrected < ROUNDING, "false as stated"),
+        verdict=verdict_of(printed < ROUNDING, corrected < ROUNDING, "false as stated"),
         evidence=(
             f"go/stay(.4, 1, 0), stay → go: printed {fixture['printed']:.4g}, true "
             f"{fixture['true']:.4g}; random MDPs: off by up to {printed:.1%}"
@@ -192,7 +193,7 @@ def operators(trials: int = 200) -> Claim:
     return Claim(
         id="m",
         claim="a greedy action attains T_*,Ω and improves any policy (section 2.3)",
-        verdict=judge(
+        verdict=verdict_of(
             worse == 0,
             soft_worse == 0 and fixed < ROUNDING and attained < printed,
             "false as stated",

@@ -6,7 +6,7 @@ from etairl.eta import Geometric
 from etairl.evaluation.mmd import mmd2
 from etairl.measures import FutureSampler, Method, summarise_law
 from etairl.replication.claims import brute
-from etairl.replication.claims.claim import ROUNDING, Claim, judge, worlds
+from etairl.replication.claims.claim import ROUNDING, Claim, verdict_of, worlds
 from etairl.tabular.episodes import sample_episodes
 from etairl.tabular.exact_measures import mu
 from etairl.tabular.generators import go_stay, go_stay_policy, random_mdp, random_policy
@@ -31,7 +31,7 @@ def mmd(trials: int = 100) -> Claim:
     return Claim(
         id="k",
         claim="MMD estimator with cross term −(1/N²)Σk and kernel exp(+‖x−y‖²/d) (appendix E.1)",
-        verdict=judge(
+        verdict=verdict_of(
             bool(abs(np.mean(printed)) < 4.0 * spread) and plus >= 0.0,
             bool(abs(np.mean(own)) < 4.0 * spread) and minus > 0.0,
             "misprint",
@@ -65,7 +65,7 @@ def index_sampling(trials: int = 20) -> Claim:
     return Claim(
         id="l",
         claim="t ~ Geom(γ), then k ~ η truncated to what remains, draws from μ (section 3)",
-        verdict=judge(
+        verdict=verdict_of(
             worst["two_stage"] < ROUNDING and abs(off["two_stage"]) < 5.0,
             worst["exact"] < ROUNDING and abs(off["exact"]) < 5.0,
             "false as stated",
@@ -117,7 +117,7 @@ def experiments(trials: int = 20) -> Claim:
     return Claim(
         id="n",
         claim="a replay buffer of 10⁶ holds the last 100 iterations, and other details (section 5)",
-        verdict=judge(held >= wanted, wrong < ROUNDING, "false as stated"),
+        verdict=verdict_of(held >= wanted, wrong < ROUNDING, "false as stated"),
         evidence=(
             f"arithmetic: a MuJoCo cycle adds {per_cycle:,} transitions: the buffer holds {held} "
             f"cycles, 100 would be {wanted * per_cycle:,}"
