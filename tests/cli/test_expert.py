@@ -236,8 +236,8 @@ def test_drawn_actions_are_others_and_the_card_says_so(finished, capsys):
     again, same = record()
     assert np.array_equal(likely, same)
     assert not np.array_equal(likely, drawn)
-    assert card["actions"] == again["actions"] == "most likely"
-    assert drawn_card["actions"] == "drawn"
+    assert card["playing"] == again["playing"] == "greedy"
+    assert drawn_card["playing"] == "drawn"
 
 
 def test_a_name_with_a_slash_makes_no_folder(tmp_path, noisy):
@@ -284,7 +284,7 @@ def test_a_planner_records_without_training(tmp_path, capsys):
     card = json.loads(file.with_suffix(".json").read_text())
     assert card["success"] == 1.0
     assert card["training"] is None
-    assert card["actions"] == "most likely"
+    assert card["playing"] == "greedy"
     assert main(["expert", "-o", str(tmp_path / "x"), "--env", "Hopper-v5", "--planner"]) == 2
     assert "Hopper-v5 has no planner (there is one for FetchReach-v4" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()

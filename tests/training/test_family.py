@@ -17,6 +17,7 @@ from etairl.cli.evaluate import print_features
 from etairl.cli.running import follow
 from etairl.evaluation.explanation import FeatureGap
 from etairl.evaluation.matching import Distance
+from etairl.evaluation.timeline import Timeline
 from etairl.runs import read_metrics
 from etairl.training.behaviour import Behaviour
 from etairl.training.config_files import read_config
@@ -316,10 +317,12 @@ def test_a_program_is_told_what_a_terminal_says(tmp_path):
 
 def test_the_table_of_wiem_leaves_out_what_was_never_the_worst(capsys):
     """On a simplex the others share what the start left them; on a ball all weights were earned."""
-    weights, distance = (0.7, 0.1, 0.1, 0.1), Distance(0.0, 0.0, 0.0, None)
+    weights, distance = (0.7, 0.1, 0.1, 0.1), Distance(0.0, 0.0, 0.0, None, None, 1.0, 0.0)
+    line = Timeline(9, 0.0, [1.0] * 20, [])
     for found, shown in ((weights, 1), ((0.7, -0.4, 0.2, 0.1), 4)):
         gaps = [FeatureGap(f"f{i}", w, 0.5, 0.1) for i, w in enumerate(found)]
-        print_features([Behaviour("learner", 4, 0, 0, 9, None, *[distance] * 4, gaps)])
+        numbers = (4, 0.0, 0.0, 9.0, None, *[distance] * 4)
+        print_features([Behaviour("learner", "drawn", "demonstrations", *numbers, line, gaps)])
         said = capsys.readouterr().out
         assert f"{shown} of 4 features" in said
         assert ("f3" in said) == (shown == 4)

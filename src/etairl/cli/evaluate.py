@@ -99,10 +99,12 @@ def draw_map(result: Result, file: Path) -> None:
 
 def draw_episodes(behaviours: list[Behaviour], file: Path) -> None:
     """Survival, and score and MMD² by quarters."""
-    from etairl.figures.episodes import episodes_figure
     from etairl.figures.save import save_figure
+    from etairl.figures.timelines import timelines_figure
 
-    save_figure(episodes_figure(behaviours), file)
+    shown = [v for v in behaviours if v.playing in (behaviours[0].playing, None)]
+    longer = {v.title: v.longer for v in shown if v.longer is not None}
+    save_figure(timelines_figure({v.title: v.timeline for v in shown}, longer), file)
 
 
 def print_behaviours(behaviours: list[Behaviour], result: Result) -> None:
@@ -171,7 +173,7 @@ def print_tasks(behaviours: list[Behaviour]) -> None:
         wide = v.generalisation
         rows.append(
             (
-                v.name,
+                v.title,
                 f"{100 * success:.0f} %",
                 "" if v.score is None else f"{v.score:.3f}",
                 "" if wide is None else f"{100 * wide.success:.0f} %",
@@ -193,7 +195,8 @@ def print_tasks(behaviours: list[Behaviour]) -> None:
 
 def print_features(behaviours: list[Behaviour], most: int = 10) -> None:
     """The heaviest features of a linear cost, and where each behaviour stands in them."""
-    shown = {v.name: {g.name: g for g in v.features or ()} for v in behaviours}
+    alike = [v for v in behaviours if v.playing in (behaviours[0].playing, None)]
+    shown = {v.title: {g.name: g for g in v.features or ()} for v in alike}
     features = behaviours[0].features or []
     least = abs(features[-1].weight) if features else 0.0
     # What two or more share is what is left of the weight that all had at the start.

@@ -7,11 +7,12 @@ from functools import cached_property
 import numpy as np
 
 from etairl.demos import Playing, Selection
-from etairl.demos.playing import playing_of
+from etairl.demos.action_kind import playing_of
 from etairl.evaluation.explanation import FeatureGap
+from etairl.evaluation.timeline import Expert, timeline
 from etairl.rollouts import UniformPolicy
 from etairl.tasks.product import ProductTask
-from etairl.training.behaviour import Behaviour, Expert, judge, timeline
+from etairl.training.behaviour import Behaviour, judge
 from etairl.training.experts import expert_of
 from etairl.training.fitting import fitting_demos
 from etairl.training.multitask import EXPERT, LONGER, generalise, success_rate

@@ -13,6 +13,7 @@ from etairl.algorithms.girl import Cycle, State, as_points
 from etairl.buffers import EpisodeBuffer
 from etairl.evaluation.diagnostics import collapsed, diagnose
 from etairl.evaluation.matching import Steps
+from etairl.evaluation.timeline import Expert
 from etairl.experience import ExpertBuffer
 from etairl.networks import MLP, Normaliser
 from etairl.runs import RunDirectory
@@ -20,7 +21,6 @@ from etairl.solvers.policy import ActionScaling
 from etairl.solvers.solver import SolverState
 from etairl.storage import save_tree
 from etairl.tasks import without_absorbing
-from etairl.training.behaviour import Expert
 from etairl.training.judging import LEARNER, Stage, judge_all
 from etairl.training.multitask import ReturnScale, solved
 from etairl.training.preparation import Prepared

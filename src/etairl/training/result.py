@@ -13,7 +13,7 @@ from jaxtyping import Float, Num
 
 from etairl.algorithms.girl import as_points
 from etairl.demos import Playing
-from etairl.demos.playing import playing_of
+from etairl.demos.action_kind import playing_of
 from etairl.evaluation.explanation import FeatureGap, feature_gaps, weighted_means
 from etairl.experience import ExpertBuffer
 from etairl.runs import RunDirectory, read_result

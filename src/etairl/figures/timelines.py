@@ -1,29 +1,29 @@
 """Where in the episode behaviours differ: who is still alive, scores and MMD² by quarters."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from etairl.training.behaviour import Behaviour, Timeline
+from etairl.evaluation.timeline import Timeline
 
 _INKS = ("#1b6ca8", "#d1861a", "#2a8c5a", "0.55", "#8a5aa8", "#b8322a")
 _LEAST = 1e-5
 """an unbiased value may be negative; a logarithm has no place for that"""
 
 
-def episodes_figure(behaviours: Sequence[Behaviour]) -> Figure:
+def timelines_figure(
+    lines: Mapping[str, Timeline], longer: Mapping[str, Timeline] | None = None
+) -> Figure:
     """A row of panels for the horizon, and one for twice the horizon where that was played."""
-    shown = [v for v in behaviours if v.playing in (behaviours[0].playing, None)]
-    rows = [{v.title: v.timeline for v in shown}]
-    longer = {v.title: v.longer for v in shown if v.longer is not None}
-    rows += [longer] if longer else []
+    rows = [lines, longer] if longer else [lines]
     figure = Figure(figsize=(11.0, 3.1 * len(rows)), layout="constrained")
     panels = figure.subplots(len(rows), 3, squeeze=False)
-    inks = {v.title: ink for v, ink in zip(shown, _INKS, strict=False)}
-    for row, lines in zip(panels, rows, strict=True):
-        _row(row, lines, inks)
+    inks = dict(zip(lines, itertools.cycle(_INKS), strict=False))
+    for row, shown in zip(panels, rows, strict=True):
+        _row(list(row), shown, inks)
     handles, labels = panels[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False)
     return figure

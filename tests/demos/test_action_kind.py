@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from etairl.demos import bundled_demos, load_demos, save_demos
-from etairl.demos.playing import playing_of
+from etairl.demos.action_kind import playing_of
 from etairl.types import InputError
 
 
