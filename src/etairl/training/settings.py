@@ -55,7 +55,8 @@ class TrainConfig:
     horizon: int = 500
     """steps of an episode"""
     mode: HorizonMode = "terminating"
-    """early ends: terminating (as the environment), fixed (switched off), absorbing (padded)"""
+    """early ends: terminating (as the environment), fixed (switched off), absorbing (a state
+    of their own, whose cost is learned)"""
     seed: int = 0
     """random seed"""
     idle: str | None = None
