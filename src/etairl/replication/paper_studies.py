@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from etairl.solvers.sac_config import SACConfig
 from etairl.studies.jobs import SCALES, Job, StudyScale, check_distinct, rescaled
 from etairl.studies.study_folder import Study
+from etairl.tasks import ends_early
 from etairl.training.flat import configure, flatten
 from etairl.training.presets import preset
 from etairl.training.settings import TrainConfig
@@ -97,7 +98,9 @@ def _ablation(env: str) -> Arms:
         arms += _weighted(configure(start, **settings), arm, ends)
     exact = configure(start, **{"sampler": "exact"})
     arms += _weighted(exact, "exact-sampler", ["geometric:0.99", _UNIFORM])
-    if env in ("Hopper-v5", "Ant-v5"):  # the others never end early
+    if ends_early(env):  # elsewhere all episodes are of one length, and count alike
+        weighed = configure(start, **{"choice": "by_weight"})
+        arms += _weighted(weighed, "by-weight", [_GAIL, "geometric:0.99", _UNIFORM])
         for mode in ("fixed", "absorbing"):
             arms += _weighted(configure(start, **{"mode": mode}), mode, ends)
     return arms
@@ -120,7 +123,9 @@ STUDIES = {
     "fetch": PaperStudy("reaching with an arm, short episodes", ("FetchReach-v4",), _many_tasks),
     "navigation": PaperStudy("around the lakes", ("etairl/Navigation-v0",), _many_tasks),
     "ablation": PaperStudy(
-        "regularisers, samplers, early ends", ("HalfCheetah-v5", "Hopper-v5"), _ablation
+        "regularisers, samplers, choices of episodes, early ends",
+        ("HalfCheetah-v5", "Hopper-v5"),
+        _ablation,
     ),
 }
 
