@@ -29,6 +29,33 @@ def test_gail_is_one_law_however_it_is_spelled():
     assert Geometric(1.0).simplified() == Uniform()
 
 
+@pytest.mark.parametrize("choice", ["by_weight", "uniform"])
+@pytest.mark.parametrize("n", [40, 5000])
+def test_gail_draws_alike_with_both_methods(choice, n):
+    """Few draws, and so many that they pay for a table."""
+    draws = [
+        FutureSampler(Dirac(0), 1.0, method, choice).rows(np.random.default_rng(1), OFFSETS, n)
+        for method in ("two_stage", "exact")
+    ]
+    assert draws[0].tolist() == draws[1].tolist()
+
+
+@pytest.mark.parametrize("method", ["two_stage", "exact"])
+@pytest.mark.parametrize(("kappa", "percent"), [(0.0, 9.1), (0.99, 2.6), (1.0, 1.0)])
+def test_share_of_a_short_episode_beside_a_long_one(kappa, percent, method):
+    r"""50 steps beside 500, with $w_n = 1 - \kappa^{n+1}$, or $n + 1$ for $\kappa = 1$."""
+    n = np.arange(500)
+    weights = n + 1.0 if kappa == 1.0 else 1.0 - kappa ** (n + 1.0)
+    share = weights[:50].sum() / (weights[:50].sum() + weights.sum())
+    assert round(100 * share, 1) == percent
+    draws = 40_000
+    for choice, expected in (("by_weight", share), ("uniform", 0.5)):
+        sampler = FutureSampler(Geometric(kappa), 1.0, method, choice)
+        rows = sampler.rows(np.random.default_rng(3), np.array([0, 500, 550]), draws)
+        error = np.sqrt(expected * (1.0 - expected) / draws)
+        assert (rows >= 500).mean() == pytest.approx(expected, abs=4 * error)
+
+
 def test_rows_are_gathered(demos, rng):
     t = demos.trajectories
     sampler = mu(Poisson(15.0))

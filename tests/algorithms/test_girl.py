@@ -47,8 +47,7 @@ def play(
     task = make_task(env, config.episodes, horizon=30, mode=mode, seed=seed, threads=1)
     stage = make_task(env, 5, horizon=30, seed=9)
     demos = collect(np.random.default_rng(1), stage, UniformPolicy(stage), 5)
-    if mode == "absorbing":
-        demos = with_absorbing(demos, 30)
+    demos = with_absorbing(demos, task)
     absorbing = mode == "absorbing"
     solver = SAC(SACConfig(hidden=(16, 16)), task.spec, absorbing, play=PLAY)
     cost = Discriminator(GanConfig(inputs), View(task.spec, inputs, absorbing))
@@ -88,6 +87,39 @@ def test_every_input_and_horizon_mode_runs(inputs, mode):
     *_, last = cycles
     assert all(np.isfinite(np.asarray(leaf)).all() for leaf in jax.tree.leaves(last.state))
     assert last.state.transitions >= 600
+
+
+def test_only_steps_in_the_world_count_as_transitions():
+    """By hand: rows of each cycle, and where the buffer has them."""
+    config = replace(SMALL, transitions=400, capacity=10_000)
+    task = make_task("Hopper-v5", 4, horizon=30, mode="absorbing", threads=1)
+    game, cycles = play("geometric:0.9", config, mode="absorbing")
+    buffer = game.make_buffer(task)
+    in_world, rows, episodes, loops = 0, 0, 0, 0
+    for cycle in cycles:
+        t = cycle.rolled_out
+        buffer.extend(t, t.actions)
+        gone = t.observations[:, -1] == 1.0
+        in_world += int((~gone).sum())
+        loops += int(gone.sum())
+        rows, episodes = rows + t.steps, episodes + len(t)
+        for i in range(len(t)):
+            here = gone[t.offsets[i] : t.offsets[i + 1]]
+            assert here[:-1].sum() == 0
+            assert here[-1] == (len(here) <= 30 and t.final_observations[i, -1] == 1.0)
+        assert cycle.state.transitions == in_world
+    assert 400 <= in_world < 400 + 4 * 30
+    assert 0 < loops <= episodes
+    assert rows == in_world + loops
+    every = buffer.newest()
+    drawn = buffer.transitions(every.rows(np.arange(every.steps)), (every.steps,))
+    absorbed = drawn.observations[:, -1] == 1.0
+    assert absorbed.sum() == loops
+    assert np.array_equal(drawn.next_observations[absorbed], drawn.observations[absorbed])
+    assert not drawn.actions[absorbed].any()
+    assert not drawn.terminated.any()
+    # An end is a step into the absorbing state, and nothing but a self-loop leads out of it.
+    assert (drawn.next_observations[~absorbed, -1] == 1.0).sum() >= loops
 
 
 def test_discrete_actions():

@@ -204,7 +204,7 @@ def test_an_update_with_all_that_belongs_to_it_by_hand(rng, case):
         mean, variance = state.normaliser.mean, state.normaliser.variance
         obs, next_obs = ((x - mean) / np.sqrt(variance + 1e-8) for x in (obs, next_obs))
 
-    def chosen(x, *critics):
+    def chosen(x, inside, *critics):
         odds = np.exp(said(state.actor, x))
         policy = odds / odds.sum(axis=1, keepdims=True)
         known = omega
@@ -212,7 +212,8 @@ def test_an_update_with_all_that_belongs_to_it_by_hand(rng, case):
             wanted = np.exp(said(state.reference, x))
             known = KullbackLeibler(1.0, wanted / wanted.sum(axis=1, keepdims=True))
         penalty = -known.value(policy)
-        values = ((policy * said(c, seen).min(axis=0)).sum(axis=1) for c, seen in critics)
+        played = np.where(inside[:, None] == 1.0, policy, [1.0, 0.0])
+        values = ((played * said(c, seen).min(axis=0)).sum(axis=1) for c, seen in critics)
         return penalty, *values
 
     clock, t = solver.clock, np.asarray(batch.time)
@@ -220,15 +221,16 @@ def test_an_update_with_all_that_belongs_to_it_by_hand(rng, case):
         np.concatenate([x, clock.time_features[time]], axis=1)
         for x, time in ((obs, t), (next_obs, t + 1))
     )
-    penalty, q, u = chosen(next_obs, (new.targets, next_obs), (state.u_targets, following))
-    ahead = np.where(clock.chance[t + 1] < 1.0, u, q)
+    further = (new.targets, next_obs), (state.u_targets, following)
+    penalty, q, u = chosen(next_obs, next_mask, *further)
+    ahead = np.where((clock.chance[t + 1] < 1.0) & (next_mask == 1.0), u, q)
     ahead -= clock.chance[t + 1] * 0.5 * next_mask * penalty
     rows, act = np.arange(64), np.asarray(batch.act)[:, 0].astype(int)
     y = clock.chance[t] * said(new.targets, obs)[:, rows, act].min(axis=0)
     y += (1.0 - clock.chance[t]) * (1.0 - np.asarray(batch.terminated)) * ahead
     errors = said(state.u_critics, seen)[:, rows, act] - y
     assert float(info.u_loss) == pytest.approx(0.5 * (errors**2).mean(axis=1).sum(), rel=1e-4)
-    penalty, q, u = chosen(obs, (new.critics, obs), (new.u_critics, seen))
+    penalty, q, u = chosen(obs, mask, (new.critics, obs), (new.u_critics, seen))
     weight = clock.weight[t] * mask
     worth = mask * (clock.running[t] * q + clock.waiting[t] * u)
     loss = (0.5 * weight * penalty - worth).sum() / mask.sum()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from etairl.cli.app import main
-from etairl.replication.paper_studies import STUDIES, bare, named_jobs, regularised
+from etairl.replication.paper_studies import COLUMNS, STUDIES, named_jobs, regularised
 from etairl.studies.grid import read_grid
 from etairl.studies.jobs import SCALES, check_distinct, check_ready, rescaled
 from etairl.training.flat import flatten
@@ -252,11 +252,60 @@ def test_figure1_asks_for_what_the_paper_shows():
     assert all(job.config.sampler == "two_stage" for job in jobs)
 
 
-def test_bare_is_the_discriminator_of_the_paper():
-    config, column = bare("Ant-v5"), preset("paper/ant")
-    assert config.cost == column.cost
-    assert config.girl.fresh_share == column.girl.fresh_share == 0.0
-    assert config.solver == regularised("Ant-v5").solver
+VARIED = {
+    "default": {"fresh_share", *flatten(preset("default").cost)},
+    "gamma_rl=0.9": {"fresh_share", *flatten(preset("default").cost), "gamma_rl"},
+    "gamma_rl=0.999": {"fresh_share", *flatten(preset("default").cost), "gamma_rl"},
+    "bare": set(),
+}
+"""what an arm has of its own beside the weighting: the default one its discriminator"""
+
+
+@pytest.mark.parametrize("name", ["figure1", "figure2", "figure3"])
+def test_arms_are_the_presets_of_the_paper_but_for_what_the_figure_varies(name):
+    for job in named_jobs(name, "paper", [0]):
+        arm, column = flatten(job.config), flatten(preset(COLUMNS[job.config.env]))
+        assert arm.keys() == column.keys()
+        differing = {key for key in column if arm[key] != column[key]}
+        assert differing <= VARIED[job.arm] | {"eta"}
+        own = "gamma_rl" if job.arm.startswith("gamma_rl") else "gradient_penalty"
+        assert (own in differing) == (job.arm != "bare")
+        assert (arm["capacity"], arm["demonstrations"], arm["first_temperature"]) == (
+            10**6,
+            None,
+            1,
+        )
+        assert (arm["sampler"], arm["choice"]) == ("two_stage", "uniform")
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_quick_remembers_as_many_cycles_as_the_paper(name):
+    """Rows of whole episodes, and where each led to; of the expert, steps alone."""
+    for quick, paper in zip(
+        named_jobs(name, "quick", [0]), named_jobs(name, "paper", [0]), strict=True
+    ):
+        held, known = (
+            (
+                c.girl.capacity // (c.girl.episodes * (c.horizon + 1)),
+                c.girl.expert_capacity // (c.girl.episodes * c.horizon),
+            )
+            for c in (quick.config, paper.config)
+        )
+        assert held == known
+        if name.startswith("figure"):
+            assert (held, quick.config.girl.capacity) == ((22, 22), 111_111)
+
+
+def test_what_the_choice_of_episodes_changes_is_asked_where_episodes_end_early():
+    jobs = named_jobs("ablation", "quick", [0], ["HalfCheetah-v5", "Hopper-v5", "Ant-v5"])
+    weighed = [job for job in jobs if job.arm == "by-weight"]
+    assert {job.config.env for job in weighed} == {"Hopper-v5", "Ant-v5"}
+    for job in jobs:
+        assert job.config.choice == ("by_weight" if job.arm == "by-weight" else "uniform")
+    by_cell = {(*job.cell[:1], job.arm, job.config.eta): job.config for job in jobs}
+    for job in weighed:
+        twin = by_cell[job.config.env, "default", job.config.eta]
+        assert replace(job.config, choice="uniform") == twin
 
 
 def test_unknown_studies_and_environments():

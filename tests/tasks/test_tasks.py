@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from etairl.rollouts import UniformPolicy, collect
-from etairl.tasks import make_task, with_absorbing, without_absorbing
+from etairl.tasks import make_task
 from etairl.types import InputError
 
 # Name and versions, columns of observations (of each version, where they differ) and of actions.
@@ -64,20 +64,15 @@ def test_horizon_modes(engine, rng):
         task = make_task("Hopper-v5", 3, horizon=80, mode=mode, engine=engine)
         t = collect(rng, task, UniformPolicy(task), 6)
         assert t.obs_dim == columns
-        if mode == "terminating":
-            assert t.terminated.sum() == 6
-            assert t.lengths.max() < 80
-        else:
+        if mode == "fixed":
             assert (t.lengths == 80).all()
             assert not t.terminated.any()
+        else:
+            assert t.terminated.sum() == 6
+            assert t.lengths.max() < 80
         if mode == "absorbing":
-            gone = t.observations[:, -1] == 1.0
-            assert 0 < gone.sum() < t.steps
-            assert (t.observations[gone, :-1] == 0.0).all()
-            assert (t.rewards[gone] == 0.0).all()
-            # Once absorbed, always absorbed.
-            by_episode = gone.reshape(6, 80).astype(int)
-            assert (np.diff(by_episode, axis=1) >= 0).all()
+            assert (t.observations[:, -1] == 0.0).all()
+            assert (t.final_observations == np.eye(12)[-1]).all()
 
 
 def test_an_episode_in_gymnasium_is_the_same_as_by_hand():
@@ -251,31 +246,3 @@ def test_a_fresh_task_goes_on_where_another_was(engine, mode):
     found = [play(second, cycle).observations for cycle in (2, 3)]
     for a, b in zip(found, expected, strict=True):
         assert a.tobytes() == b.tobytes()
-
-
-def test_recorded_episodes_are_padded_as_the_task_pads_them(rng):
-    """The same seeds and actions, once recorded plainly and padded, once in the absorbing task."""
-    plain = make_task("Hopper-v5", 5, horizon=50, seed=2)
-    t = collect(np.random.default_rng(0), plain, UniformPolicy(plain), 5)
-    padded = with_absorbing(t, 50)
-    task = make_task("Hopper-v5", 5, horizon=50, seed=2, mode="absorbing")
-    played = collect(np.random.default_rng(0), task, UniformPolicy(task), 5)
-    assert t.terminated.sum() == 5
-    assert (padded.lengths == 50).all()
-    assert np.array_equal(padded.observations, played.observations)
-    assert np.array_equal(padded.rewards, played.rewards)
-    assert np.array_equal(padded.final_observations, played.final_observations)
-    back = without_absorbing(padded)
-    assert np.array_equal(back.observations, t.observations)
-    assert np.array_equal(back.terminated, t.terminated)
-    assert back.final_observations is None
-    assert (padded.actions[padded.observations[:, -1] == 1.0] == 0.0).all()
-
-
-def test_a_cut_episode_is_not_padded(rng):
-    task = make_task("HalfCheetah-v5", 2, horizon=10, seed=2)
-    t = collect(rng, task, UniformPolicy(task), 2)
-    padded = with_absorbing(t, 30)
-    assert (padded.lengths == 10).all()
-    assert (padded.observations[:, -1] == 0.0).all()
-    assert np.array_equal(without_absorbing(padded).final_observations, t.final_observations)

@@ -86,7 +86,7 @@ def test_gaps_are_those_that_the_cost_learned_from(tmp_path, mode):
     from etairl.experience import ExpertBuffer
     from etairl.rollouts import UniformPolicy, collect
     from etairl.solvers.policy import ActionScaling
-    from etairl.tasks import make_task, without_absorbing
+    from etairl.tasks import make_task, with_self_loops, without_absorbing
 
     world = make_task("Hopper-v5", 5, horizon=40, seed=9)
     played = collect(np.random.default_rng(0), world, UniformPolicy(world), 5)
@@ -96,6 +96,7 @@ def test_gaps_are_those_that_the_cost_learned_from(tmp_path, mode):
     result = etairl.train(configure(EMMA, **change), tmp_path / "run")
     task = make_task("Hopper-v5", 6, horizon=40, mode=mode, seed=1)
     played = collect(np.random.default_rng(1), task, UniformPolicy(task), 6)
+    played = with_self_loops(played, task)
     actions = ActionScaling(task.spec).to_solver(played.actions)
     sides = (ExpertBuffer.of(played, actions), result._prepared.expert)
     own, expert = (Points(*(x[None] for x in as_points(s.transitions()))) for s in sides)

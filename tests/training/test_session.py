@@ -274,8 +274,8 @@ def test_presets_are_the_table_of_the_paper():
         assert c.girl.episodes == 90
         assert c.girl.capacity == c.girl.expert_capacity == 10**6
         assert network.gradient_penalty == 0.0
-        assert c.sampler == "two_stage"
-        assert c.gamma_irl == 1.0
+        assert (c.sampler, c.choice, c.gamma_irl) == ("two_stage", "uniform", 1.0)
+        assert (c.demonstrations, sac.first_temperature) == (None, 1.0)
 
 
 def refused(capsys, *arguments, output="run") -> str:

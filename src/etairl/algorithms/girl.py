@@ -25,6 +25,7 @@ from etairl.measures import FutureSampler
 from etairl.rollouts import collect
 from etairl.solvers.policy import ActionScaling
 from etairl.solvers.solver import Solver, SolverState
+from etairl.tasks import with_self_loops
 from etairl.types import InputError, Task, Trajectories, check_range
 
 
@@ -33,7 +34,7 @@ class GirlConfig:
     """Sizes of a cycle and of the memory; the names of the paper's table in brackets."""
 
     transitions: int = 1_100_000
-    """transitions of the learner in all [Max-Transitions]"""
+    """transitions of the learner in the world in all [Max-Transitions]"""
     episodes: int = 10
     """episodes of the learner in one cycle [N]"""
     cost_updates: int = 50
@@ -43,7 +44,8 @@ class GirlConfig:
     cost_every: int = 1
     """cycles from one round of cost updates to the next [D-Update-Rate]"""
     capacity: int = 10_000_000
-    """rows that the replay of the learner holds: its transitions, and where each episode ended"""
+    """rows that the replay of the learner holds: its transitions, where each episode ended, and the
+    self-loops of the absorbing state"""
     expert_capacity: int = 1_000_000
     """transitions that the replay of the expert holds"""
     fresh_share: float = 0.5
@@ -75,7 +77,8 @@ class Cycle(NamedTuple):
 
     state: State
     rolled_out: Trajectories
-    """episodes of this cycle, with actions in the units of the task"""
+    """episodes of this cycle, with actions in the units of the task and, where the task is an
+    absorbing one, with its self-loops"""
     cost_info: Any
     """metrics of the cost family; None in cycles without cost updates"""
     solver_info: Any
@@ -123,9 +126,10 @@ class Girl:
         config, spec = self.config, task.spec
         cycle = config.episodes * (task.horizon + 1)
         wanted = max(config.capacity, config.remaining_cycles * cycle)
-        # No run has more rows than two for each transition: an episode has one more than steps.
-        # Two cycles more: one that is being added, and one for the gap at the end of the ring.
-        rows = min(wanted, 2 * config.transitions) + 2 * cycle
+        # No run has more rows than three for each transition: beside its steps an episode has what
+        # it led to, and perhaps a self-loop. Two cycles more: one that is being added, and one for
+        # the gap at the end of the ring.
+        rows = min(wanted, 3 * config.transitions) + 2 * cycle
         return EpisodeBuffer(rows, spec.obs_dim, spec.act_dim)
 
 
@@ -141,9 +145,10 @@ def girl(
             jax.random.fold_in(jax.random.key(game.seed), cycle + 1)
         )
         expert.assign_tasks(task, game.seed, cycle, config.episodes)
-        rolled_out = collect(rng, task, game.solver.policy(solver_state), config.episodes)  # line 3
+        played = collect(rng, task, game.solver.policy(solver_state), config.episodes)  # line 3
+        transitions += played.steps
+        rolled_out = with_self_loops(played, task)
         buffer.extend(rolled_out, scaling.to_solver(rolled_out.actions))
-        transitions += rolled_out.steps
         data = Experience(buffer, buffer.newest(rows=config.capacity), expert, cycle)
         cost_info = None
         if game.cost.learns and cycle % config.cost_every == 0:

@@ -18,6 +18,7 @@ from etairl.experience import Experience
 from etairl.rollouts import collect
 from etairl.solvers.policy import ActionScaling
 from etairl.solvers.solver import Solver, SolverState
+from etairl.tasks import with_self_loops
 from etairl.types import Task, Trajectories, check_range
 
 
@@ -56,6 +57,7 @@ def grl(config: GrlConfig, task: Task, solver: Solver[Any], seed: int = 0) -> It
     for cycle in range(config.cycles):
         rng = np.random.default_rng([seed, cycle])
         played = collect(rng, task, solver.policy(state), config.episodes)
+        played = with_self_loops(played, task)
         buffer.extend(played, scaling.to_solver(played.actions))
         state = solver.observe(state, played.observations)
         data = Experience(buffer, buffer.newest(cycles=config.memory), None, cycle)

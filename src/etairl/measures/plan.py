@@ -89,13 +89,14 @@ class Plan:
 
     def row_table(self) -> Alias | None:
         """The law of all rows at once, where lengths differ and it has a closed form."""
-        if self.length is not None or not (self.triangular or self.method == "exact"):
+        exact = self.method == "exact" or isinstance(self.eta, Dirac)  # for which both are one law
+        if self.length is not None or not (self.triangular or exact):
             return None
         lengths = self.lengths.astype(np.int64)
         time = ragged_rows(np.zeros_like(lengths), lengths)
         weights = time_weights(self.eta, self.gamma, self.longest)
         episodes = np.cumsum(weights)[lengths - 1]
-        if self.method == "exact":
+        if exact:
             law = weights[time] / np.repeat(np.maximum(episodes, 1e-300), lengths)
         else:
             harmonic = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, self.longest + 1))])

@@ -10,7 +10,7 @@ import numpy as np
 
 from etairl.figures.results import same_players, weighting
 from etairl.replication.findings_tasks import MANY_TASKS, on_many_tasks
-from etairl.replication.paper_studies import LAMBDAS
+from etairl.replication.paper_studies import CYCLES, PAPER_CYCLES, rates
 from etairl.replication.rules import (
     PAPER_METRICS,
     SHORTFALL,
@@ -27,8 +27,6 @@ from etairl.replication.rules import (
 from etairl.studies.jobs import Job
 from etairl.studies.summary import DISTANCES, ResultRow, cells, floor_of, paired_seeds, values_of
 
-MOVEMENT_CYCLES = {"Ant-v5": 10, "HalfCheetah-v5": 25, "Hopper-v5": 40}
-"""frames of the expert's movement cycle, as the paper gives them"""
 _ARMS = ("default", "bare")
 
 
@@ -37,7 +35,7 @@ def findings(rows: Sequence[ResultRow], jobs: Sequence[Job]) -> list[Finding]:
     said: list[Finding] = []
     by_cell = _Cells(with_shortfall(rows), jobs)
     for env, arm in by_cell.arms():
-        if env not in MOVEMENT_CYCLES or arm not in _ARMS:
+        if env not in CYCLES or arm not in _ARMS:
             continue
         gail, uniform = by_cell.get(env, arm, "dirac:0"), by_cell.get(env, arm, "uniform")
         if gail and uniform:
@@ -53,7 +51,7 @@ def findings(rows: Sequence[ResultRow], jobs: Sequence[Job]) -> list[Finding]:
                 by_cell.get(env, "default", "geometric:0.7"),
                 by_cell.get(env, "idle", "geometric:0.7"),
             )
-        elif env in MOVEMENT_CYCLES:
+        elif env in CYCLES:
             said += _discounts(env, by_cell)
     return said
 
@@ -114,34 +112,42 @@ def _uniform_against_gail(
 def _cycle_length(
     env: str, arm: str, poisson: dict[float, dict[int, ResultRow]], uniform: dict[int, ResultRow]
 ) -> list[Finding]:
-    said, wanted = [], MOVEMENT_CYCLES[env]
+    """The rate of the cycle as it is in these demonstrations, and that of the paper's expert."""
+    said = []
     for metric in DISTANCES:
         said.append(_best_rate(env, arm, poisson, metric))
-        paired = paired_seeds(poisson.get(wanted, {}), uniform, metric)
-        if paired is not None:
-            claim = f"λ = {wanted} is as good as κ = 1, or better, in {SYMBOLS[metric]}"
-            verdict = decide_similar(paired.relative, better_counts=True)
-            sentence = f"{SYMBOLS[metric]}: {in_words(paired, f'λ = {wanted}', 'κ = 1')}."
-            said.append(Finding(claim, env, arm, verdict, sentence))
+        for rate in dict.fromkeys((CYCLES[env][0], PAPER_CYCLES[env])):
+            paired = paired_seeds(poisson.get(rate, {}), uniform, metric)
+            if paired is not None:
+                claim = f"{_of_whom(env, rate)}, is as good as κ = 1, or better, in"
+                verdict = decide_similar(paired.relative, better_counts=True)
+                sentence = f"{SYMBOLS[metric]}: {in_words(paired, f'λ = {rate}', 'κ = 1')}."
+                said.append(Finding(f"{claim} {SYMBOLS[metric]}", env, arm, verdict, sentence))
     return said
+
+
+def _of_whom(env: str, rate: int) -> str:
+    if rate == CYCLES[env][0]:
+        return f"λ = {rate}, the movement cycle of the demonstrations"
+    return f"λ = {rate}, the movement cycle of the paper's expert"
 
 
 def _best_rate(
     env: str, arm: str, poisson: dict[float, dict[int, ResultRow]], metric: str
 ) -> Finding:
-    """Is the rate of the expert's cycle better than each of the five others of the paper?"""
-    wanted, symbol = MOVEMENT_CYCLES[env], SYMBOLS[metric]
-    claim = f"λ = {wanted}, the expert's movement cycle, is the best in {symbol}"
+    """Is the rate of the demonstrated cycle better than each of the others?"""
+    wanted, symbol = CYCLES[env][0], SYMBOLS[metric]
+    claim = f"{_of_whom(env, wanted)}, is the best in {symbol}"
     values = {rate: values_of(seeds, metric) for rate, seeds in poisson.items()}
-    missing = [f"{rate:g}" for rate in LAMBDAS if not values.get(rate)]
+    missing = [f"{rate:g}" for rate in rates(env) if not values.get(rate)]
     if missing:
-        said = f"No finished run has λ = {', '.join(missing)}: all six are compared."
+        said = f"No finished run has λ = {', '.join(missing)}: all are compared."
         return Finding(claim, env, arm, "undecided", said)
-    others = {f"λ = {rate:g}": values[rate] for rate in LAMBDAS if rate != wanted}
+    others = {f"λ = {rate:g}": values[rate] for rate in rates(env) if rate != wanted}
     floor = floor_of(poisson[wanted], metric)
     verdict, rivals = best_of(values[wanted], others, floor)
     if not rivals:
-        return Finding(claim, env, arm, verdict, "No seed is finished for all six λ.")
+        return Finding(claim, env, arm, verdict, "No seed is finished for all λ.")
     means = {r.name: r.paired.other for r in rivals} | {f"λ = {wanted}": rivals[0].paired.ours}
     lowest = min(means, key=lambda name: means[name])
     words = rivals_in_words(f"λ = {wanted}", rivals, floor)

@@ -1,12 +1,12 @@
 """The studies of the paper, run by run."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from etairl.solvers.sac_config import SACConfig
 from etairl.studies.jobs import SCALES, Job, StudyScale, check_distinct, rescaled
 from etairl.studies.study_folder import Study
+from etairl.tasks import ends_early
 from etairl.training.flat import configure, flatten
 from etairl.training.presets import preset
 from etairl.training.settings import TrainConfig
@@ -14,6 +14,12 @@ from etairl.types import InputError
 
 KAPPAS = (0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0)
 LAMBDAS = (1, 5, 10, 25, 40, 100)
+"""the rates of the paper"""
+CYCLES = {"Ant-v5": (10,), "HalfCheetah-v5": (6,), "Hopper-v5": (142, 70)}
+"""steps of the movement cycle of the demonstrations in use, by `etairl.evaluation.cycle`; in those
+of Hopper also a lower peak, at half of it"""
+PAPER_CYCLES = {"Ant-v5": 10, "HalfCheetah-v5": 25, "Hopper-v5": 40}
+"""the same of the paper's experts, in its words"""
 DISCOUNTS = (0.9, 0.99, 0.999)
 COLUMNS = {
     "Hopper-v5": "paper/hopper",
@@ -35,23 +41,23 @@ _REGULARISERS: dict[str, dict[str, object]] = {
 
 
 def regularised(env: str) -> TrainConfig:
-    """The sizes of the paper's table with the players of the preset `default`.
+    """The preset of the paper, but for the discriminator, which is that of the preset `default`.
 
-    Ten demonstrations, the paper's sampler, a discriminator with gradient penalty, half of its
-    negatives from the newest cycle, a replay that forgets nothing.
+    It has a gradient penalty, and half of its negatives are from the newest cycle.
     """
-    column, default = preset(COLUMNS[env]), preset("default")
-    names = ["demonstrations", "fresh_share", "fresh_cycles", "capacity", *flatten(default.cost)]
-    names += [f.name for f in fields(SACConfig) if f.name != "hidden"]
-    players = flatten(default)
-    return configure(column, **{name: players[name] for name in names})
+    default = preset("default")
+    settings = flatten(default.cost) | {"fresh_share": default.girl.fresh_share}
+    return configure(bare(env), **settings)
 
 
 def bare(env: str) -> TrainConfig:
-    """The same with the paper's discriminator: small, no penalty, negatives from all the replay."""
-    column = preset(COLUMNS[env])
-    fresh = flatten(column)["fresh_share"]
-    return configure(regularised(env), fresh_share=fresh, **flatten(column.cost))
+    """The preset of the paper: its discriminator is small, and nothing regularises it."""
+    return preset(COLUMNS[env])
+
+
+def rates(env: str) -> list[int]:
+    """Of the Poisson weightings: those of the paper, and the movement cycle as it is here."""
+    return sorted({*LAMBDAS, *CYCLES[env]})
 
 
 Arms = list[tuple[str, TrainConfig]]
@@ -69,7 +75,7 @@ def _figure1(env: str) -> Arms:
 
 
 def _figure2(env: str) -> Arms:
-    poisson = [f"poisson:{rate}" for rate in LAMBDAS]
+    poisson = [f"poisson:{rate}" for rate in rates(env)]
     return _weighted(regularised(env), "default", [_GAIL, *poisson, _UNIFORM])
 
 
@@ -84,8 +90,7 @@ def _figure3(env: str) -> Arms:
 
 
 def _many_tasks(env: str) -> Arms:
-    # Every demonstration is a task of its own: all of them.
-    start = replace(regularised(env), demonstrations=None)
+    start = regularised(env)
     generated = configure(start, **{"idle": _NEAR, "eta": _NEAR})
     return [*_weighted(start, "default", [_GAIL, _NEAR, _UNIFORM]), ("idle", generated)]
 
@@ -97,7 +102,9 @@ def _ablation(env: str) -> Arms:
         arms += _weighted(configure(start, **settings), arm, ends)
     exact = configure(start, **{"sampler": "exact"})
     arms += _weighted(exact, "exact-sampler", ["geometric:0.99", _UNIFORM])
-    if env in ("Hopper-v5", "Ant-v5"):  # the others never end early
+    if ends_early(env):  # elsewhere all episodes are of one length, and count alike
+        weighed = configure(start, **{"choice": "by_weight"})
+        arms += _weighted(weighed, "by-weight", [_GAIL, "geometric:0.99", _UNIFORM])
         for mode in ("fixed", "absorbing"):
             arms += _weighted(configure(start, **{"mode": mode}), mode, ends)
     return arms
@@ -120,7 +127,9 @@ STUDIES = {
     "fetch": PaperStudy("reaching with an arm, short episodes", ("FetchReach-v4",), _many_tasks),
     "navigation": PaperStudy("around the lakes", ("etairl/Navigation-v0",), _many_tasks),
     "ablation": PaperStudy(
-        "regularisers, samplers, early ends", ("HalfCheetah-v5", "Hopper-v5"), _ablation
+        "regularisers, samplers, choices of episodes, early ends",
+        ("HalfCheetah-v5", "Hopper-v5"),
+        _ablation,
     ),
 }
 

@@ -78,8 +78,12 @@ class Head(Protocol):
         reference: MLP | None = None,
         omega: Regulariser = Entropy(),
         also: tuple[Seen, ...] = (),
+        mask: Float[Array, " batch"] | None = None,
     ) -> Choice:
-        """The policy's own actions and what the critics, and others, think of them."""
+        """The policy's own actions and what the critics, and others, think of them.
+
+        Where `mask` is 0, in the absorbing state, the only action is 0.
+        """
         ...
 
     def log_prob(
@@ -126,9 +130,12 @@ class GaussianHead(Head):
         reference: MLP | None = None,
         omega: Regulariser = Entropy(),
         also: tuple[Seen, ...] = (),
+        mask: Array | None = None,
     ) -> Choice:
         """One drawn action."""
         act, log_prob = self.sample(key, actor, obs, reference)
+        if mask is not None:
+            act = mask[:, None] * act
         others = tuple(self.q(*seen, act).min(axis=0) for seen in also)
         return Choice(self.q(critics, obs, act).min(axis=0), omega.drawn(log_prob), others)
 
@@ -206,6 +213,7 @@ class CategoricalHead(Head):
         reference: MLP | None = None,
         omega: Regulariser = Entropy(),
         also: tuple[Seen, ...] = (),
+        mask: Array | None = None,
     ) -> Choice:
         """Summed over all actions."""
         log_probs = jax.nn.log_softmax(actor(obs))
@@ -213,8 +221,11 @@ class CategoricalHead(Head):
         q = apply_pair(critics, obs).min(axis=0)
         base = 0.0 if reference is None else jax.nn.log_softmax(reference(obs))
         penalties = omega.drawn(log_probs - base)
-        others = tuple((probs * apply_pair(*seen).min(axis=0)).sum(axis=-1) for seen in also)
-        return Choice((probs * q).sum(axis=-1), (probs * penalties).sum(axis=-1), others)
+        played = probs
+        if mask is not None:
+            played = jnp.where(mask[:, None] > 0.0, probs, jax.nn.one_hot(0, self.actions))
+        others = tuple((played * apply_pair(*seen).min(axis=0)).sum(axis=-1) for seen in also)
+        return Choice((played * q).sum(axis=-1), (probs * penalties).sum(axis=-1), others)
 
     @override
     def log_prob(self, actor: MLP, obs: Array, act: Array) -> Array:

@@ -33,7 +33,7 @@ class ActionScaling:
         self._discrete = spec.discrete_actions is not None
         low = np.asarray(spec.action_low or (-1.0,) * spec.act_dim, np.float64)
         high = np.asarray(spec.action_high or (1.0,) * spec.act_dim, np.float64)
-        self._middle = ((low + high) / 2).astype(np.float32)
+        self._middle = spec.zero_action
         self._half = ((high - low) / 2).astype(np.float32)
 
     def to_task(self, actions: np.ndarray) -> np.ndarray:

@@ -78,7 +78,7 @@ class SAC(Solver[SACState]):
     config: SACConfig
     spec: Spec
     absorbing: bool = False
-    """the last column of an observation marks the absorbing state: no policy is needed there"""
+    """the last column of an observation marks the absorbing state, whose only action is 0"""
     omega: Regulariser = Entropy()
     """with weight 1: the temperature is its weight"""
     play: OffPolicy = OffPolicy()
@@ -182,7 +182,8 @@ class SAC(Solver[SACState]):
             obs, next_obs = state.normaliser(obs), state.normaliser(next_obs)
         temperature = jnp.exp(state.log_temperature)
         choice = head.choose(
-            key_target, state.actor, state.targets, next_obs, state.reference, self.omega
+            *(key_target, state.actor, state.targets, next_obs, state.reference, self.omega),
+            mask=next_mask,
         )
         target = soft_target(
             config.gamma_rl,

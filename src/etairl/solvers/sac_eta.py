@@ -194,9 +194,12 @@ class SACEta(Solver[EtaState]):
             state.reference,
             plain.omega,
             (Seen(state.u_targets, after.beside(next_obs)),),
+            next_mask,
         )
-        # Where the wait ends for certain U is Q; at the horizon nothing else is known of it.
-        u_ahead = jnp.where(after.chance < 1.0, ahead.also[0], ahead.q)
+        # Where the wait ends for certain U is Q; at the horizon nothing else is known of it. In the
+        # absorbing state nothing changes while one waits: there, too, U is Q.
+        waits = (after.chance < 1.0) & (next_mask > 0.0)
+        u_ahead = jnp.where(waits, ahead.also[0], ahead.q)
         u_ahead -= after.chance * info.temperature * next_mask * ahead.penalty
         q_here = head.q(judged.targets, obs, batch.act).min(axis=0)
         target = u_target(now.chance, batch.terminated, q_here, u_ahead)

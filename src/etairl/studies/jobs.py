@@ -61,11 +61,14 @@ def shortened(plain: str, words: str, tail: str = "") -> str:
 
 
 def rescaled(config: TrainConfig, scale: StudyScale) -> TrainConfig:
-    """The same run with fewer episodes per cycle, and as many cycles and updates.
+    r"""The same run with fewer episodes per cycle, and as many cycles and updates.
 
-    `paper` changes nothing. `quick` plays 10 episodes per cycle instead of 90, never more than
-    were asked for. `smoke` ends after four cycles of two episodes of at most 100 steps: it learns
-    nothing and shows that all works.
+    `paper` changes nothing. `quick` plays $N' = 10$ episodes per cycle instead of $N = 90$, never
+    more than were asked for. A cycle of whole episodes of $H$ steps takes $N(H+1)$ rows of the
+    replay, so with $\lfloor \text{capacity} \cdot N'/N \rfloor$ rows it holds as many cycles as
+    before: the last $\lfloor 10^6/(90 \cdot 501) \rfloor = 22$ of 222 for the paper's MuJoCo tasks.
+    `smoke` ends after four cycles of two episodes of at most 100 steps: it learns nothing and shows
+    that all works.
     """
     girl = config.girl
     if scale == "paper":
@@ -73,7 +76,13 @@ def rescaled(config: TrainConfig, scale: StudyScale) -> TrainConfig:
     if scale == "quick":
         cycles = max(1, girl.transitions // (girl.episodes * config.horizon))
         episodes = min(10, girl.episodes)
-        sized = replace(girl, episodes=episodes, transitions=cycles * episodes * config.horizon)
+        sized = replace(
+            girl,
+            episodes=episodes,
+            transitions=cycles * episodes * config.horizon,
+            capacity=max(1, girl.capacity * episodes // girl.episodes),
+            expert_capacity=max(1, girl.expert_capacity * episodes // girl.episodes),
+        )
         return replace(config, girl=sized)
     horizon = min(config.horizon, 100)
     sized = replace(girl, episodes=2, transitions=4 * 2 * horizon, remaining_cycles=3)

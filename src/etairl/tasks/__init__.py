@@ -2,7 +2,7 @@
 
 from etairl.tasks.catalogue import planned_expert, register_tasks, task_space
 from etairl.tasks.environments import ends_early, make_task
-from etairl.tasks.horizon import with_absorbing, without_absorbing
+from etairl.tasks.horizon import with_absorbing, with_self_loops, without_absorbing
 
 __all__ = [
     "ends_early",
@@ -11,5 +11,6 @@ __all__ = [
     "register_tasks",
     "task_space",
     "with_absorbing",
+    "with_self_loops",
     "without_absorbing",
 ]

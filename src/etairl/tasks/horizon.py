@@ -17,50 +17,33 @@ from etairl.types import (
 
 
 class AbsorbingTask:
-    """Every episode has `horizon` steps: after an early end the state is absorbing.
+    """A world whose early ends lead to an absorbing state.
 
     Observations get one more column: 0 in the world, 1 in the absorbing state, whose other columns
-    are 0 and whose reward is 0. All copies start and stop together.
+    are 0. Nothing is played there: `with_self_loops` adds the one transition that there is.
     """
 
     def __init__(self, task: Task):
         self._task = task
         self.envs, self.horizon = task.envs, task.horizon
         self.spec = replace(task.spec, obs_dim=task.spec.obs_dim + 1)
-        self._time = 0
-        self._alive = np.ones(task.envs, dtype=bool)
         self.resets, self.replay = task.resets, task.replay
 
     def reset(self) -> np.ndarray:
         """Start a new episode in every copy."""
-        self._time = 0
-        self._alive = np.ones(self.envs, dtype=bool)
-        return self._marked(self._task.reset())
+        return _marked(self._task.reset(), np.zeros(self.envs, bool))
 
     def step(self, actions: np.ndarray) -> Step:
-        """Act in the copies that are still in the world."""
-        everyone = np.ones(self.envs, dtype=bool)
-        if self._time == self.horizon:
-            return Step(
-                self.reset(), np.zeros(self.envs, np.float32), ~everyone, ~everyone, everyone
-            )
-        inner = self._task.step(actions)
-        self._time += 1
-        if self._time < self.horizon and (inner.truncated & self._alive).any():
-            raise InputError(
-                f"{self.spec.environment} cuts episodes before {self.horizon} steps by itself, "
-                "which is not an end to absorb; lower the horizon, or use the mode terminating"
-            )
-        rewards = np.where(self._alive, inner.rewards, np.float32(0.0))
-        self._alive = self._alive & ~inner.terminated
-        last = np.full(self.envs, self._time == self.horizon)
-        return Step(self._marked(inner.observations), rewards, ~everyone, last, ~everyone)
+        """Act in all copies."""
+        step = self._task.step(actions)
+        return step._replace(observations=_marked(step.observations, step.terminated))
 
-    def _marked(self, observations: np.ndarray) -> np.ndarray:
-        marked = np.concatenate([observations, np.zeros((self.envs, 1), np.float32)], axis=1)
-        marked[~self._alive] = 0.0
-        marked[~self._alive, -1] = 1.0
-        return marked
+
+def _marked(observations: np.ndarray, absorbed: np.ndarray) -> np.ndarray:
+    """With the mark as the last column, and nothing else where the world has ended."""
+    marked = np.concatenate([observations, absorbed[:, None]], axis=1, dtype=observations.dtype)
+    marked[absorbed, :-1] = 0.0
+    return marked
 
 
 class GuardedTask:
@@ -101,48 +84,51 @@ class GuardedTask:
         return step
 
 
-def with_absorbing(t: Trajectories, horizon: int) -> Trajectories:
-    """Recorded episodes as `AbsorbingTask` would have made them: marked, and padded after an end.
+def with_absorbing(t: Trajectories, task: Task) -> Trajectories:
+    """Recorded episodes as a player of the task sees them: in an absorbing one marked, with loops.
 
-    An episode that was cut is not padded: nobody knows how it went on. Where it led to stays
-    unknown, too, unless it was recorded.
+    Where an episode that was cut led to stays unknown unless it was recorded.
     """
-    ended = t.terminated[t.last_rows]
-    final = None
-    if t.final_observations is not None or ended.all():
-        # Where every episode ended, all end in the absorbing state, whatever was recorded.
-        final = np.zeros((len(t), t.obs_dim + 1), t.observations.dtype)
-        if t.final_observations is not None:
-            final[:, :-1] = t.final_observations
-        final[ended] = 0.0
-        final[ended, -1] = 1.0
-    lengths = np.where(ended, np.maximum(horizon, t.lengths), t.lengths)
-    offsets = offsets_of(lengths)
-    recorded = ragged_rows(offsets[:-1], t.lengths)
+    if not isinstance(task, AbsorbingTask):
+        return t
+    ended, final = t.terminated[t.last_rows], t.final_observations
+    if final is None and ended.all():
+        final = np.zeros((len(t), t.obs_dim), t.observations.dtype)
+    marked = replace(
+        t,
+        observations=_marked(t.observations, np.zeros(t.steps, bool)),
+        final_observations=None if final is None else _marked(final, ended),
+    )
+    return with_self_loops(marked, task)
 
-    def padded(rows: np.ndarray) -> np.ndarray:
-        longer = np.zeros((offsets[-1], *rows.shape[1:]), rows.dtype)
-        longer[recorded] = rows
-        return longer
 
-    mark = np.ones((offsets[-1], 1), t.observations.dtype)
-    mark[recorded] = 0.0
+def with_self_loops(t: Trajectories, task: Task) -> Trajectories:
+    """Episodes played in an absorbing task, with one row more behind each early end.
+
+    It is the self-loop of the absorbing state: action 0 there, reward 0, and no end. From it the
+    value of having ended is learned; it does not count as a transition. An episode that was cut, or
+    ended with its last step, has none. Episodes of other tasks stay as they are.
+    """
+    if not isinstance(task, AbsorbingTask):
+        return t
+    early = t.terminated[t.last_rows] & (t.lengths < task.horizon)
+    behind, offsets = t.offsets[1:][early], offsets_of(t.lengths + early)
     truncated = np.zeros(offsets[-1], bool)
     truncated[offsets[1:] - 1] = True
-    return Trajectories(
-        observations=np.concatenate([padded(t.observations), mark], axis=1),
-        actions=padded(t.actions),
+    absorbed = np.append(np.zeros(t.obs_dim - 1), 1.0)
+    return replace(
+        t,
+        observations=np.insert(t.observations, behind, absorbed, axis=0),
+        actions=np.insert(t.actions, behind, task.spec.zero_action, axis=0),
         terminated=np.zeros_like(truncated),
         truncated=truncated,
         offsets=offsets,
-        rewards=None if t.rewards is None else padded(t.rewards),
-        final_observations=final,
-        tasks=t.tasks,
+        rewards=None if t.rewards is None else np.insert(t.rewards, behind, 0.0),
     )
 
 
 def without_absorbing(t: Trajectories) -> Trajectories:
-    """Undo `with_absorbing`: episodes end where the world did, and the mark is gone."""
+    """Episodes of an absorbing task as the world knows them: without loops and without marks."""
     alive = t.observations[:, -1] == 0.0
     lengths = np.add.reduceat(alive.astype(np.int64), t.offsets[:-1])
     rows = ragged_rows(t.offsets[:-1], lengths)

@@ -63,7 +63,7 @@ def measure(
         "return": float(played.returns.mean()),
         "return_std": float(played.returns.std()),
         "length": float(world.lengths.mean()),
-        "actions_at_bounds": _at_bounds(prepared.task, played),
+        "actions_at_bounds": _at_bounds(prepared.task, world),
     }
     row |= solved(prepared, played, scale)
     if cycle.cost_info is not None:

@@ -133,9 +133,7 @@ def prepare(
     if config.idle is not None and task.spec.discrete_actions is not None:
         raise InputError(f"--idle generates continuous actions; those of {config.env} are discrete")
     demos = fitting_demos(config, task, Selection(config.demonstrations, config.horizon))
-    trajectories = demos.trajectories
-    if config.mode == "absorbing":
-        trajectories = with_absorbing(trajectories, config.horizon)
+    trajectories = with_absorbing(demos.trajectories, task)
     world = World(
         task.spec,
         config.mode == "absorbing",

@@ -26,6 +26,7 @@ def _paper(env: str, demos: str, **sizes: int) -> TrainConfig:
         demonstrations=None,
         eta="geometric:1",
         sampler="two_stage",
+        choice="uniform",
         horizon=sizes["length"],
         girl=GirlConfig(
             transitions=sizes["transitions"],
@@ -110,6 +111,7 @@ def _many_tasks(column: str, inputs: Inputs, **girl: int) -> TrainConfig:
         start,
         eta="geometric:0.7",
         sampler="exact",
+        choice="by_weight",
         girl=replace(
             start.girl,
             cost_updates=100,

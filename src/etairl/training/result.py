@@ -134,7 +134,7 @@ class Result:
         """How far a behaviour is from the demonstrations in each feature; None without features.
 
         Means are those of what the cost was trained on: of the law of the run's sampler, and in
-        the absorbing mode with the padding. The heaviest features come first. `beside` takes the
+        the absorbing mode with its self-loops. The heaviest features come first. `beside` takes the
         place of the demonstrations.
         """
         own, expert = self._features(behaviour), self._features(beside or self.demonstrations)
@@ -146,8 +146,7 @@ class Result:
     def _features(self, t: Trajectories) -> tuple[tuple[str, ...], np.ndarray, Any] | None:
         """Names and weights of a linear cost, and means of its features with standard errors."""
         cost = self._prepared.game.cost
-        if self.config.mode == "absorbing":
-            t = with_absorbing(t, self.config.horizon)
+        t = with_absorbing(t, self._prepared.task)
         actions = ActionScaling(self._prepared.task.spec).to_solver(t.actions)
         seen = ExpertBuffer.of(t, actions, cost.needs_next)
         features = cost.features_of(self._cost, as_points(seen.transitions()))

@@ -49,13 +49,14 @@ class TrainConfig:
     sampler: Method = "exact"
     """how time indices are drawn: two_stage as in the paper, exact for the weights of mu"""
     choice: EpisodeChoice = "by_weight"
-    """how episodes are drawn: by_weight or uniform"""
+    """how episodes are drawn: by_weight (long ones more often) or uniform (as the paper)"""
     gamma_irl: float = 1.0
     """discount of the starting time in the draw of indices"""
     horizon: int = 500
     """steps of an episode"""
     mode: HorizonMode = "terminating"
-    """early ends: terminating (as the environment), fixed (switched off), absorbing (padded)"""
+    """early ends: terminating (as the environment), fixed (switched off), absorbing (a state
+    of their own, whose cost is learned)"""
     seed: int = 0
     """random seed"""
     idle: str | None = None

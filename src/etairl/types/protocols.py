@@ -8,8 +8,8 @@ from jaxtyping import Bool, Float, Int, Num
 from etairl.types.spec import Spec
 
 HorizonMode = Literal["terminating", "fixed", "absorbing"]
-"""terminating: as the environment does. fixed: early ends switched off. absorbing: early ends are
-followed by an absorbing state up to the horizon."""
+"""terminating: as the environment does. fixed: early ends switched off. absorbing: early ends lead
+to an absorbing state, which leads to itself."""
 
 
 PerCopy = Int[np.ndarray, " envs"]

@@ -4,6 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from jaxtyping import Float
+
 _WORDS = {
     "[1, inf)": "be at least 1",
     "[0, inf)": "be >= 0 and finite",
@@ -82,3 +85,11 @@ class Spec:
                 "discrete actions are one column of indices, with at least one action; "
                 f"got {self.act_dim} columns and {self.discrete_actions} actions"
             )
+
+    @property
+    def zero_action(self) -> Float[np.ndarray, " act"]:
+        """What a solver calls 0: the middle of the bounds; of discrete actions the first."""
+        if self.action_low is None or self.action_high is None:
+            return np.zeros(self.act_dim, np.float32)
+        low, high = (np.asarray(b, np.float64) for b in (self.action_low, self.action_high))
+        return ((low + high) / 2).astype(np.float32)
