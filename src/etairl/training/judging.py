@@ -15,7 +15,7 @@ from etairl.tasks.product import ProductTask
 from etairl.training.behaviour import Behaviour, judge
 from etairl.training.experts import expert_of
 from etairl.training.fitting import fitting_demos
-from etairl.training.multitask import EXPERT, LONGER, generalise, success_rate
+from etairl.training.multitask import EXPERT, LONGER, Role, generalise, success_rate
 from etairl.training.playing import held_out_demos, play_again, playing_seed
 from etairl.training.preparation import Prepared
 from etairl.types import Policy, Trajectories
@@ -53,9 +53,17 @@ class Stage:
         return expert_of(self.prepared.config)
 
     @cached_property
-    def random(self) -> Trajectories:
-        """Episodes of a random policy."""
-        return self.play(RANDOM, UniformPolicy(self.prepared.task), "drawn")
+    def played(self) -> dict[tuple[str, Playing], Trajectories]:
+        """Fresh episodes of everyone, of both kinds; a random policy has one."""
+        cast: dict[tuple[str, Playing], Role] = {}
+        for name, policy in self.everyone.items():
+            cast |= {(name, kind): Role(policy, kind == "drawn") for kind in self.kinds}
+        return self.play(cast)
+
+    @property
+    def everyone(self) -> dict[str, Policy]:
+        """Whoever is judged, with the expert where it is known."""
+        return self.policies | ({} if self.expert is None else {EXPERT: self.expert})
 
     @cached_property
     def experts(self) -> dict[Playing, Expert]:
@@ -64,21 +72,45 @@ class Stage:
         The other kind of an expert whose policy is not known is compared with the demonstrations:
         there is nothing better.
         """
-        demos, horizon = self.prepared.demos, self.prepared.config.horizon
-        shown = Expert(DEMONSTRATIONS, demos.trajectories, demos.standardiser, self.random, horizon)
-        shown = replace(shown, spare=held_out_demos(self.prepared))
+        demos, horizon, other_kind = (
+            self.prepared.demos,
+            self.prepared.config.horizon,
+            self.kinds[1],
+        )
+        shown = Expert(
+            DEMONSTRATIONS,
+            demos.trajectories,
+            demos.standardiser,
+            self.played[RANDOM, "drawn"],
+            horizon,
+            held_out_demos(self.prepared),
+        )
         other = shown
         if self.expert is not None:
-            kind = self.kinds[1]
-            played = self.play("the expert", self.expert, kind)
-            other = replace(shown, name=f"the expert, {kind}", trajectories=played, spare=None)
-        return {self.kinds[0]: shown, self.kinds[1]: other}
+            # Not the episodes in which it is judged itself.
+            again = replace(self, seed=self.seed + 500)
+            role = {(EXPERT, other_kind): Role(self.expert, other_kind == "drawn")}
+            (played,) = again.play(role, chance=False).values()
+            name = f"the expert, {other_kind}"
+            other = replace(shown, name=name, trajectories=played, spare=None)
+        return {self.kinds[0]: shown, other_kind: other}
 
-    def play(self, name: str, policy: Policy, kind: Playing, longer: int = 1) -> Trajectories:
-        """Fresh episodes of a policy; those of an expert that is judged are its own."""
-        self.say(f"playing {self.episodes} episodes: {name}, {kind}")
-        seed = self.seed + 500 * (name == EXPERT)
-        return play_again(self.prepared, policy, self.episodes, seed, kind == "drawn", longer)
+    def play(
+        self, cast: dict[tuple[str, Playing], Role], longer: int = 1, chance: bool = True
+    ) -> dict[tuple[str, Playing], Trajectories]:
+        """Fresh episodes of some, and of a random policy."""
+        # Later than the learner, so that its random numbers do not depend on who else is there.
+        if chance:
+            uniform = Role(UniformPolicy(self.prepared.task))
+            cast = {key: role for key, role in cast.items() if key[0] == LEARNER} | {
+                (RANDOM, "drawn"): uniform,
+                **cast,
+            }
+        said = ", ".join(dict.fromkeys(name for name, _ in cast))
+        self.say(f"playing {self.episodes} episodes of each: {said}")
+        roles = list(cast.values())
+        together = play_again(self.prepared, roles, self.episodes, self.seed, longer)
+        return dict(zip(cast, together, strict=True))
 
 
 def judge_all(
@@ -95,7 +127,7 @@ def judge_all(
     prepared, headline = stage.prepared, stage.kinds[0]
     outcomes = {}
     if all_tasks and isinstance(prepared.task, ProductTask):
-        stage.say(f"playing {stage.episodes} episodes of each on all tasks")
+        stage.say("playing on all tasks")
         new = playing_seed(prepared.config, stage.seed + 1_000)
         drawn = headline == "drawn"
         outcomes = generalise(prepared, stage.policies, stage.episodes, new, drawn)
@@ -110,12 +142,11 @@ def judge_all(
         success = success_rate(prepared, played)
         behaviours.append(replace(behaviour, success=success, generalisation=wide))
 
-    expert = {} if stage.expert is None else {EXPERT: stage.expert}
-    for name, policy in (stage.policies | expert).items():
+    for name in stage.everyone:
         for kind in stage.kinds:
-            add(name, kind, stage.play(name, policy, kind), stage.experts[kind])
+            add(name, kind, stage.played[name, kind], stage.experts[kind])
     shown = stage.experts[headline]
-    add(RANDOM, None, stage.random, shown)
+    add(RANDOM, None, stage.played[RANDOM, "drawn"], shown)
     if shown.spare is not None:
         # A floor from the episodes that are judged would be one of two identical sides.
         add(HELD_OUT, None, shown.spare, replace(shown, spare=None))
@@ -126,12 +157,13 @@ def _longer(stage: Stage, behaviours: list[Behaviour]) -> list[Behaviour]:
     """With the timeline of twice the horizon, of everyone who acts like the demonstrations."""
     prepared, kind = stage.prepared, stage.kinds[0]
     horizon = LONGER * prepared.config.horizon
-    policies = stage.policies | ({} if stage.expert is None else {EXPERT: stage.expert})
-    played = {name: stage.play(name, policy, kind, LONGER) for name, policy in policies.items()}
-    played[RANDOM] = stage.play(RANDOM, UniformPolicy(prepared.task), "drawn", LONGER)
+    cast = {(name, kind): Role(policy, kind == "drawn") for name, policy in stage.everyone.items()}
+    played = {name: t for (name, _), t in stage.play(cast, LONGER).items()}
     shown = fitting_demos(prepared.config, prepared.task, Selection(None, horizon)).trajectories
     if shown.lengths.max() < horizon and stage.expert is not None:
-        shown = stage.play("the expert", stage.expert, kind, LONGER)
+        again = replace(stage, seed=stage.seed + 500)
+        role = {(EXPERT, kind): Role(stage.expert, kind == "drawn")}
+        (shown,) = again.play(role, LONGER, chance=False).values()
     expert = replace(
         stage.experts[kind],
         trajectories=shown,

@@ -5,7 +5,9 @@ training horizon. *Generalisation*: every task that there is, and twice the hori
 drawn anew in both.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -38,38 +40,51 @@ class Outcome:
     """share of episodes whose last state solves the task"""
 
 
+class Role(NamedTuple):
+    """A policy that plays, and how."""
+
+    policy: Policy
+    drawn: bool = True
+    """draw actions, or take the most likely ones"""
+
+
 def play_tasks(
     config: TrainConfig,
-    policy: Policy,
+    roles: Sequence[Role],
     seed: int,
     tasks: Float[np.ndarray, "episodes task"] | int,
     longer: int = 1,
-    drawn: bool = True,
-) -> Trajectories:
-    """One episode per task given, or so many with tasks from the law of all.
+) -> list[Trajectories]:
+    """One episode of each role per task given, or so many with tasks from the law of all.
+
+    All roles play at once, each in copies of its own: the simulator is made once.
 
     Args:
         config: of the run.
-        policy: who plays.
+        roles: who plays; their order, not who else is there, decides the random numbers.
         seed: of starts, tasks and actions.
         tasks: the tasks, or how many to draw.
         longer: by how much the horizon is longer than that of training.
-        drawn: draw actions, or take the most likely ones.
     """
-    from_all = isinstance(tasks, int)
-    law: LawName = "full" if from_all else "training"
-    task = make_task(
-        config.env,
-        tasks if from_all else len(tasks),
-        horizon=longer * config.horizon,
-        seed=seed,
-        law=law,
-    )
+    drawn = isinstance(tasks, int)
+    each = tasks if drawn else len(tasks)
+    law: LawName = "full" if drawn else "training"
+    horizon = longer * config.horizon
+    task = make_task(config.env, each * len(roles), horizon=horizon, seed=seed, law=law)
     assert isinstance(task, ProductTask)
-    if not from_all:
-        task.assign(tasks)
-    rng = np.random.default_rng([seed, 13])
-    return collect(rng, task, policy, task.envs, stochastic=drawn)
+    if drawn:
+        task.reset()  # draws tasks; those of the first role are given to all
+        tasks = task.tasks[:each].copy()
+    task.assign(np.tile(tasks, (len(roles), 1)))
+    rngs = [np.random.default_rng([seed, 13]) for _ in roles]
+
+    def act(rng: np.random.Generator | None, observations: np.ndarray) -> np.ndarray:
+        parts = np.split(observations, len(roles))
+        acted = zip(roles, rngs, parts, strict=True)
+        return np.concatenate([r.policy(own if r.drawn else None, x) for r, own, x in acted])
+
+    played = collect(rngs[0], task, act, task.envs)
+    return [played.take(np.arange(i * each, (i + 1) * each)) for i in range(len(roles))]
 
 
 def demonstrated_tasks(prepared: Prepared, episodes: int, seed: int) -> np.ndarray:
@@ -101,7 +116,8 @@ class ReturnScale:
             return None
         seed = prepared.config.seed + 4_000_037
         tasks = demonstrated_tasks(prepared, _CHANCE_EPISODES, seed)
-        played = play_tasks(prepared.config, UniformPolicy(prepared.task), seed, tasks)
+        chance = Role(UniformPolicy(prepared.task))
+        (played,) = play_tasks(prepared.config, [chance], seed, tasks)
         scale = ReturnScale(float(returns.mean()), float(_returns(played).mean()))
         return None if scale.expert == scale.random else scale
 
@@ -128,10 +144,10 @@ def generalise(
     everyone = policies | {"random": UniformPolicy(prepared.task)}
     if expert is not None:
         everyone |= {EXPERT: expert}
-    played = {
-        name: play_tasks(config, policy, seed, episodes, LONGER, drawn or name == "random")
-        for name, policy in everyone.items()
-    }
+    roles = [Role(policy, drawn or name == "random") for name, policy in everyone.items()]
+    # As many steps as with the horizon of training.
+    together = play_tasks(config, roles, seed, max(2, episodes // LONGER), LONGER)
+    played = dict(zip(everyone, together, strict=True))
     means = {name: float(_returns(t).mean()) for name, t in played.items()}
     scale = ReturnScale(means[EXPERT], means["random"]) if EXPERT in means else None
     if scale is not None and scale.expert == scale.random:

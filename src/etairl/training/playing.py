@@ -1,5 +1,7 @@
 """Fresh episodes of policies in the world of a run, with seeds that no training episode had."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from etairl.demos import Selection
@@ -10,35 +12,29 @@ from etairl.solvers.policy import HeadPolicy
 from etairl.tasks import make_task, without_absorbing
 from etairl.tasks.product import ProductTask
 from etairl.training.fitting import fitting_demos
-from etairl.training.multitask import demonstrated_tasks, play_tasks
+from etairl.training.multitask import Role, demonstrated_tasks, play_tasks
 from etairl.training.preparation import Prepared
 from etairl.training.settings import TrainConfig
 from etairl.types import Policy, Trajectories
 
 
 def play_again(
-    prepared: Prepared,
-    policy: Policy,
-    episodes: int,
-    seed: int,
-    drawn: bool = True,
-    longer: int = 1,
-) -> Trajectories:
-    """Episodes of a policy; where there are many tasks, on those of the demonstrations.
+    prepared: Prepared, roles: Sequence[Role], episodes: int, seed: int, longer: int = 1
+) -> list[Trajectories]:
+    """Episodes of each role; where there are many tasks, on those of the demonstrations.
 
     Args:
         prepared: the run.
-        policy: who plays.
-        episodes: how many.
+        roles: who plays.
+        episodes: of each.
         seed: of starts, tasks and actions.
-        drawn: draw actions, or take the most likely ones.
         longer: by how much the horizon is longer than that of training.
     """
     config = prepared.config
     if not isinstance(prepared.task, ProductTask):
-        return play(config, policy, episodes, seed, drawn, longer)
+        return [play(config, role.policy, episodes, seed, role.drawn, longer) for role in roles]
     tasks = demonstrated_tasks(prepared, episodes, seed)
-    return play_tasks(config, policy, playing_seed(config, seed), tasks, longer, drawn)
+    return play_tasks(config, roles, playing_seed(config, seed), tasks, longer)
 
 
 def play(
