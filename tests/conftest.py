@@ -30,16 +30,28 @@ LONGEST = (
 )
 
 
+# XLA spends most of a test run on making small programs fast that run once. Without its loop
+# emitters and LLVM's expensive passes a program is compiled in a seventh of the time.
+HASTY = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Programs compiled once serve all workers and the processes that they start."""
+    """Programs compiled once, in haste, serve all workers and the processes that they start.
+
+    The slow tests run long enough for programs as users have them.
+    """
     if "JAX_COMPILATION_CACHE_DIR" in os.environ:
         return
     folder = tempfile.mkdtemp(prefix="etairl-compiled-")
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
-    for name, value in (
-        ("jax_compilation_cache_dir", folder),
-        ("jax_persistent_cache_min_compile_time_secs", 0.0),
-    ):
+    settings = {
+        "jax_compilation_cache_dir": folder,
+        "jax_persistent_cache_min_compile_time_secs": 0.0,
+    }
+    if config.option.markexpr != "slow" and "XLA_FLAGS" not in os.environ:
+        os.environ["XLA_FLAGS"] = HASTY
+        settings["jax_disable_most_optimizations"] = True
+    for name, value in settings.items():
         if name.upper() not in os.environ:
             os.environ[name.upper()] = str(value)
             jax.config.update(name, value)
