@@ -81,6 +81,13 @@ def unchecked() -> Iterator[None]:
 
 
 @pytest.fixture
+def optimised() -> dict[str, str]:
+    """Surroundings of a process whose programs are those of a user: not compiled in haste."""
+    hasty = ("XLA_FLAGS", "JAX_DISABLE_MOST_OPTIMIZATIONS")
+    return {name: value for name, value in os.environ.items() if name not in hasty}
+
+
+@pytest.fixture
 def third_party() -> Path:
     """Folder of demonstrations recorded by others, where it is present."""
     if not THIRD_PARTY.is_dir():
