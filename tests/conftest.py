@@ -31,8 +31,11 @@ LONGEST = (
 
 
 # XLA spends most of a test run on making small programs fast that run once. Without its loop
-# emitters and LLVM's expensive passes a program is compiled in a seventh of the time.
-HASTY = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+# emitters and LLVM's optimisations a program is compiled in a seventh of the time.
+HASTY = (
+    "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1 "
+    "--xla_backend_optimization_level=1"  # where JAX does not ask for 0, see `lasting`
+)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -78,6 +81,16 @@ def unchecked() -> Iterator[None]:
     config.update("jaxtyping_disable", True)
     yield
     config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture
+def lasting(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """For programs that run for seconds, here or in a process: somewhat optimised, it pays."""
+    before = jax.config.read("jax_disable_most_optimizations")
+    jax.config.update("jax_disable_most_optimizations", False)
+    monkeypatch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "0")
+    yield
+    jax.config.update("jax_disable_most_optimizations", before)
 
 
 @pytest.fixture
