@@ -28,21 +28,36 @@ LONGEST = (
     *("test_resume.py", "test_study.py", "test_app.py", "test_project.py", "test_examples.py"),
     *("test_expert.py", "test_docs.py"),
 )
+# XLA spends most of a test run on making small programs fast that run once. Without its loop
+# emitters and LLVM's optimisations a program is compiled in a seventh of the time.
+HASTY = (
+    "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1 "
+    "--xla_backend_optimization_level=1"  # where JAX does not ask for 0, see `lasting`
+)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Programs compiled once serve all workers and the processes that they start."""
+    """Programs compiled once, in haste, serve all workers and the processes that they start.
+
+    The slow tests run long enough for programs as users have them. XLA_FLAGS of one's own, even
+    empty, turn the haste off: a jaxlib that does not know ours would stop.
+    """
+    if config.option.markexpr != "slow" and "XLA_FLAGS" not in os.environ:
+        os.environ["XLA_FLAGS"] = HASTY
+        _configure("jax_disable_most_optimizations", True)
     if "JAX_COMPILATION_CACHE_DIR" in os.environ:
         return
     folder = tempfile.mkdtemp(prefix="etairl-compiled-")
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
-    for name, value in (
-        ("jax_compilation_cache_dir", folder),
-        ("jax_persistent_cache_min_compile_time_secs", 0.0),
-    ):
-        if name.upper() not in os.environ:
-            os.environ[name.upper()] = str(value)
-            jax.config.update(name, value)
+    _configure("jax_compilation_cache_dir", folder)
+    _configure("jax_persistent_cache_min_compile_time_secs", 0.0)
+
+
+def _configure(name: str, value: str | float | bool) -> None:
+    """Here and in the processes that are started, unless the surroundings say otherwise."""
+    if name.upper() not in os.environ:
+        os.environ[name.upper()] = str(value)
+        jax.config.update(name, value)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -66,6 +81,23 @@ def unchecked() -> Iterator[None]:
     config.update("jaxtyping_disable", True)
     yield
     config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture
+def lasting(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """For programs that run for seconds, here or in a process: somewhat optimised, it pays."""
+    before = jax.config.read("jax_disable_most_optimizations")
+    jax.config.update("jax_disable_most_optimizations", False)
+    monkeypatch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "0")
+    yield
+    jax.config.update("jax_disable_most_optimizations", before)
+
+
+@pytest.fixture
+def optimised() -> dict[str, str]:
+    """Surroundings of a process whose programs are those of a user: not compiled in haste."""
+    hasty = ("XLA_FLAGS", "JAX_DISABLE_MOST_OPTIMIZATIONS")
+    return {name: value for name, value in os.environ.items() if name not in hasty}
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("lasting")
 EXAMPLES = Path(__file__).parents[1] / "examples"
 # What each example must print; the words that a reader is promised.
 EXPECTED = {

@@ -24,6 +24,7 @@ from etairl.solvers.sac_config import OffPolicy, SACConfig
 from etairl.tabular import MDP, go_stay, go_stay_policy, policy_iteration
 from etairl.tasks import make_task
 
+pytestmark = pytest.mark.usefixtures("lasting")
 ROW_COST = np.array([0.0, 1.0, -0.5, 0.3])
 
 

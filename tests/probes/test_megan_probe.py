@@ -18,6 +18,7 @@ from etairl.solvers.sac_config import OffPolicy, SACConfig
 from etairl.tabular import go_stay_policy
 from etairl.tasks import make_task
 
+pytestmark = pytest.mark.usefixtures("lasting")
 CHAIN = "etairl.tasks.pay_early:GoStay-v0"
 
 

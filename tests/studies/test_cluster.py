@@ -105,7 +105,7 @@ def test_a_run_that_fails_is_not_tried_again_and_stops_no_other(cluster, tmp_pat
         (blocked / "notes.txt").write_text("mine")
     ended = [e for e in run_on_ray(study, study.jobs, cluster.address, 60.0) if e is not None]
     assert [e.code for e in ended] == [1, 1]
-    assert all("exists and is no run" in (study.failure(job) or "") for job in study.jobs)
+    assert all("exists and is not a run" in (study.failure(job) or "") for job in study.jobs)
 
 
 def test_no_cluster_there(tmp_path):

@@ -29,11 +29,17 @@ def level(job) -> float:
     return 0.1 + 0.05 * float(job.config.eta.partition(":")[2]) + 0.001 * job.config.seed
 
 
-@pytest.fixture
-def study(tmp_path) -> Study:
-    made = made_up_study(tmp_path / "study", QUICK, level)
+@pytest.fixture(scope="module")
+def original(tmp_path_factory) -> Path:
+    made = made_up_study(tmp_path_factory.mktemp("original") / "study", QUICK, level)
     report_data(made)  # writes tables and digests
-    return made
+    return made.path
+
+
+@pytest.fixture
+def study(original, tmp_path) -> Study:
+    """One's own copy: times of files and all."""
+    return Study(shutil.copytree(original, tmp_path / "study"))
 
 
 def contents(path: Path, names: tuple[str, ...] = TABLES) -> dict[str, bytes]:
