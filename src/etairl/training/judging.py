@@ -89,7 +89,9 @@ class Stage:
         if self.expert is not None:
             # Not the episodes in which it is judged itself.
             again = replace(self, seed=self.seed + 500)
-            role = {(EXPERT, other_kind): Role(self.expert, other_kind == "drawn")}
+            role: dict[tuple[str, Playing], Role] = {
+                (EXPERT, other_kind): Role(self.expert, other_kind == "drawn")
+            }
             (played,) = again.play(role, chance=False).values()
             name = f"the expert, {other_kind}"
             other = replace(shown, name=name, trajectories=played, spare=None)
@@ -157,12 +159,16 @@ def _longer(stage: Stage, behaviours: list[Behaviour]) -> list[Behaviour]:
     """With the timeline of twice the horizon, of everyone who acts like the demonstrations."""
     prepared, kind = stage.prepared, stage.kinds[0]
     horizon = LONGER * prepared.config.horizon
-    cast = {(name, kind): Role(policy, kind == "drawn") for name, policy in stage.everyone.items()}
+    cast: dict[tuple[str, Playing], Role] = {
+        (name, kind): Role(policy, kind == "drawn") for name, policy in stage.everyone.items()
+    }
     played = {name: t for (name, _), t in stage.play(cast, LONGER).items()}
     shown = fitting_demos(prepared.config, prepared.task, Selection(None, horizon)).trajectories
     if shown.lengths.max() < horizon and stage.expert is not None:
         again = replace(stage, seed=stage.seed + 500)
-        role = {(EXPERT, kind): Role(stage.expert, kind == "drawn")}
+        role: dict[tuple[str, Playing], Role] = {
+            (EXPERT, kind): Role(stage.expert, kind == "drawn")
+        }
         (shown,) = again.play(role, LONGER, chance=False).values()
     expert = replace(
         stage.experts[kind],
