@@ -82,7 +82,7 @@ def run(arguments: list[str]) -> int:
 def _draw(data: dict[str, Any], folder: Path) -> list[Path]:
     results = Results(data["settings"], data["rows"])
     name = f"{data['name']}, scale {data['scale']}" if data["scale"] else data["name"]
-    name += ", yardstick before 0.3" if data["yardstick"] else ""
+    name += ", yardstick before 0.3" if data.get("yardstick") else ""
     how = "mean over seeds, 95\u00a0% t-intervals"
     if any(len(entry["seeds"]) < FEW_SEEDS for entry in results.settings):
         how += ", dots are runs"
