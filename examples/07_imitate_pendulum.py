@@ -44,7 +44,7 @@ def main() -> None:
     after = f"after: cycles {rows[-1]['cycle'] - last['cycles'] + 1} to {rows[-1]['cycle']}"
     print(f"{after:<22}{last['return']:>9.1f}{last['mmd2_mu']['value']:>12.4f}")
     print(f"{'expert':<22}{result.metrics['expert_return']:>9.1f}{last['mmd2_mu']['floor']:>12.4f}")
-    print("(MMD² of the expert: 95 % of random halves of its demonstrations are closer)")
+    print("(MMD² of the expert: 95 % of comparisons of it with itself are below)")
     print(f"learned cost where the expert was, with the learner's actions: {costs.mean():.3f}")
 
 

@@ -73,6 +73,7 @@ def _result(value: float, cycles: int) -> dict[str, Any]:
             "cycles": 40,
             "return": 1000 * (1 - 3 * value),
             "return_std": 12.0,
+            "beside": "the expert, drawn",
             "mmd2_rho": distance(0.8 * value),
             "mmd2_mu": distance(value),
             "mmd2_rho_raw": distance(0.7 * value),

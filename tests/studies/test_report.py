@@ -3,6 +3,8 @@
 import csv
 import json
 import re
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +16,12 @@ from etairl.cli.app import main
 from etairl.evaluation.statistics import Interval
 from etairl.figures.page import study_page
 from etairl.replication.findings import decide, decide_similar, findings
-from etairl.replication.paper_report import paper_data
+from etairl.replication.paper_report import paper_command, paper_data
 from etairl.replication.paper_studies import named_jobs
 from etairl.studies.report_data import report_data
 from etairl.studies.study_folder import Study
 from etairl.studies.summary import result_rows, statistics
+from etairl.training.flat import configure
 from etairl.types import InputError
 
 ENVS = ["HalfCheetah-v5", "Hopper-v5"]
@@ -158,6 +161,44 @@ def test_tables_and_figures(study, page):
     assert told.count("geometric:0.75 |") == 2  # one arm, two environments
     shares = re.findall(r"geometric:0\.75: (\d\.\d)\s% other frames in episodes as long", told)
     assert shares == ["0.9", "0.9"]  # 0.6 at 500 steps; the first cycles fell after 200
+
+
+def test_what_was_measured_before_version_03_says_so(study, page, tmp_path):
+    told = "Measured by the yardstick of versions before 0.3"
+    assert told not in (study.path / "README.md").read_text()
+    old = tmp_path / "old"
+    shutil.copytree(study.path, old)
+    shutil.rmtree(old / "runs")
+    lines = [json.loads(line) for line in (old / "summary.jsonl").read_text().splitlines()]
+    for line in lines[:30]:
+        del line["result"]["remaining"]["beside"]
+    (old / "summary.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert main(["report", str(old)]) == 0
+    for name in ("README.md", "report.html"):
+        assert f"{told} (30 of 54 runs): " in (old / name).read_text()
+    rows = json.loads((old / "results.json").read_text())
+    for name in ("beside", "mmd2_mu_floor"):
+        assert [row[name] for row in rows].count(None) == 30
+
+
+def test_runs_that_a_study_no_longer_has_are_not_called_its_own(study, tmp_path):
+    """Those of another version of `figure1`: its command would not make them, and nothing is said
+    about claims that it was to test."""
+    jobs = [replace(j, config=configure(j.config, demonstrations=7)) for j in study.jobs]
+    other = made_up_study(tmp_path / "s", jobs, level)
+    (other.path / "claims.json").write_text("{}")
+    for job in jobs:
+        (other.run_path(job) / "versions.json").write_text('{"etairl": "0.1.0"}')
+    assert main(["report", str(other.path)]) == 0
+    text = (other.path / "README.md").read_text()
+    assert "Made by version 0.1.0, with what was its command then:" in text
+    assert f"etairl study figure1 --scale quick --seeds 3 --envs {' '.join(ENVS)} -o" in text
+    assert "The runs of `figure1` are others now" in text
+    assert "makes only what is missing" not in text
+    assert "Claims of the paper" not in text
+    assert not (other.path / "claims.json").exists()
+    own = made_up_study(tmp_path / "own", jobs, level, None)  # of a file figure1.toml
+    assert paper_command(own, "figure1") == "etairl study figure1.toml"
 
 
 def test_several_studies_and_runs_together(study, tmp_path):

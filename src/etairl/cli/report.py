@@ -17,10 +17,14 @@ from etairl.figures.study_figures import (
     weighting_figure,
 )
 from etairl.figures.task_curves import evaluation_figures
-from etairl.replication.paper_report import is_of_the_paper, paper_data, paper_notes
+from etairl.replication.paper_report import (
+    forget_claims,
+    is_of_the_paper,
+    paper_data,
+    paper_notes,
+)
 from etairl.storage import write_atomic
 from etairl.studies.jobs import shortened
-from etairl.studies.notes import notes
 from etairl.studies.report_data import as_study, report_data
 from etairl.types import InputError
 
@@ -53,13 +57,15 @@ def run(arguments: list[str]) -> int:
     config = parse(ReportConfig, arguments, "report")
     with working("reading the runs"):
         study = as_study(config.studies, config.output, config.trust)
-        data, write = report_data(study), notes
+        data = report_data(study)
         if is_of_the_paper(study):
-            data, write = data | paper_data(study, data), paper_notes
+            data |= paper_data(study, data)
+        else:
+            forget_claims(study)
     page = study.path / "report.html"
     write_atomic(page, study_page(data).encode())
     figures = _draw(data, study.path / "figures")
-    write_atomic(study.path / "README.md", write(study, data, figures).encode())
+    write_atomic(study.path / "README.md", paper_notes(study, data, figures).encode())
     if config.json:
         shown = ("settings", "evaluation", "findings", "predictions", "trends")
         print_json({name: data[name] for name in shown if name in data})
@@ -76,6 +82,7 @@ def run(arguments: list[str]) -> int:
 def _draw(data: dict[str, Any], folder: Path) -> list[Path]:
     results = Results(data["settings"], data["rows"])
     name = f"{data['name']}, scale {data['scale']}" if data["scale"] else data["name"]
+    name += ", yardstick before 0.3" if data.get("yardstick") else ""
     how = "mean over seeds, 95\u00a0% t-intervals"
     if any(len(entry["seeds"]) < FEW_SEEDS for entry in results.settings):
         how += ", dots are runs"

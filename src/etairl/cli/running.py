@@ -161,7 +161,7 @@ def print_result(path: Path) -> None:
         rows.append(
             ("tasks solved", f"{100 * last['success']:.1f} %, last {last['cycles']} cycles")
         )
-    if "score" in last:
+    if last.get("score") is not None:
         rows.append(("score", f"{last['score']:.3f}; 0 is random, 1 is the expert"))
     if result["expert_return"] is not None:
         rows.append(("expert", f"{result['expert_return']:.1f}"))

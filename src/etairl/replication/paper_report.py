@@ -18,8 +18,24 @@ from etairl.studies.wording import markdown_table, number, percent
 
 def is_of_the_paper(study: Study) -> bool:
     """Whether the paper has something to say about these runs."""
-    parts = [name for name in study.name.split("+") if name in STUDIES]
-    return any(whole_parts(study, name, partly=True)[1] for name in parts)
+    return any(_has_runs_of(study, name) for name in study.name.split("+"))
+
+
+def _has_runs_of(study: Study, name: str) -> bool:
+    return name in STUDIES and bool(whole_parts(study, name, partly=True)[1])
+
+
+def _past(study: Study) -> list[str]:
+    """Its studies of the paper that have other runs now: an older version asked for these."""
+    if study.scale is None and study.name in STUDIES:  # a file of that name: those need no scale
+        return []
+    named = [name for name in study.name.split("+") if name in STUDIES]
+    return [name for name in named if not _has_runs_of(study, name)]
+
+
+def forget_claims(study: Study) -> None:
+    """Remove what an older version said about claims that these runs no longer speak to."""
+    (study.path / "claims.json").unlink(missing_ok=True)
 
 
 def paper_data(study: Study, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -41,19 +57,21 @@ def paper_data(study: Study, data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def paper_notes(study: Study, data: Mapping[str, Any], figures: Sequence[Path]) -> str:
-    """The page of Markdown with the claims of the paper."""
-    sections = [
-        "## Claims of the paper",
-        *_claims(data["findings"]),
-        *_small_kappa(data["predictions"]),
-        *_trends(data["trends"]),
-    ]
-    return notes(study, data, figures, paper_command, sections)
+    """The page of Markdown, of a study of the paper with its claims."""
+    sections = []
+    if "findings" in data:
+        sections = [
+            "## Claims of the paper",
+            *_claims(data["findings"]),
+            *_small_kappa(data["predictions"]),
+            *_trends(data["trends"]),
+        ]
+    return notes(study, data, figures, paper_command, sections, _past(study))
 
 
 def paper_command(study: Study, name: str) -> str:
     """What makes a study of the paper, or a file beside it."""
-    if name not in STUDIES:
+    if not _has_runs_of(study, name) and name not in _past(study):
         return file_command(study, name)
     scale, jobs = whole_parts(study, name)
     jobs = jobs or study.jobs

@@ -44,6 +44,11 @@ class Digest:
     evaluation: list[dict[str, Any]] | None = None
     """learner, clone, random policy and expert in fresh episodes, where a study asks for that"""
 
+    @property
+    def old_yardstick(self) -> bool:
+        """Whether it was measured before version 0.3, whose results say whom they stand beside."""
+        return "beside" not in self.result["remaining"]
+
 
 def digest_of(run: Path) -> Digest:
     """Of a finished run directory."""

@@ -22,20 +22,24 @@ def notes(
     figures: Sequence[Path],
     command: Callable[[Study, str], str] = file_command,
     sections: Sequence[str] = (),
+    past: Sequence[str] = (),
 ) -> str:
     """How the results were made, what is missing, what they are; `data` are those of `report_data`.
 
-    `command` is what makes the runs of a study of a name, `sections` are more to say.
+    `command` is what makes the runs of a study of a name, `sections` are more to say. Studies of
+    the names in `past` have other runs now.
     """
     scale = f", scale {study.scale}" if study.scale else ""
     parts = [
         f"# {study.name}{scale}",
         _versions(data["versions"]),
-        "Made by\n\n```\n" + "\n".join(_commands(study, command)) + "\n```",
+        *([data["yardstick"]] if data["yardstick"] else ()),
+        f"Made {_by(data['versions'], past)}\n\n```\n"
+        + "\n".join(_commands(study, command))
+        + "\n```",
         f"{len(data['rows'])} of {len(study.jobs)} runs are finished."
         f"{_missing(study, data['missing'])}",
-        "`etairl study …` as above, with `--reuse HERE`, makes only what is missing, also without "
-        "the runs themselves; `etairl report HERE` makes this page again.",
+        _again(past),
         *sections,
         *_evaluation(data["evaluation"]),
         "## Settings",
@@ -45,6 +49,25 @@ def notes(
         *(f"![{path.stem}](figures/{path.name})" for path in figures if path.suffix == ".png"),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _by(versions: Mapping[str, str], past: Sequence[str]) -> str:
+    if not past:
+        return "by"
+    return f"by version {versions.get('etairl', 'unknown')}, with what was its command then:"
+
+
+def _again(past: Sequence[str]) -> str:
+    if past:
+        names = " and ".join(f"`{name}`" for name in past)
+        return (
+            f"The runs of {names} are others now: the same command does not make these again, and "
+            "they say nothing about claims any more. `etairl report HERE` makes this page again."
+        )
+    return (
+        "`etairl study …` as above, with `--reuse HERE`, makes only what is missing, also without "
+        "the runs themselves; `etairl report HERE` makes this page again."
+    )
 
 
 def _commands(study: Study, command: Callable[[Study, str], str]) -> list[str]:

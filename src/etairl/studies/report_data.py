@@ -22,6 +22,7 @@ from etairl.studies.summary import (
     result_rows,
     statistics,
 )
+from etairl.studies.wording import measured_before
 from etairl.training.config_files import read_config
 from etairl.training.flat import flatten
 from etairl.types import InputError
@@ -100,6 +101,9 @@ def report_data(study: Study) -> dict[str, Any]:
         "name": study.name,
         "scale": study.scale,
         "versions": _versions(list(digests.values())),
+        "yardstick": measured_before(
+            sum(digest.old_yardstick for digest in digests.values()), len(digests)
+        ),
         "counts": dict(Counter(p.state for p in states)),
         "missing": [p.name for p in states if p.state != "finished"],
         "failures": [{"run": p.name, "why": p.why} for p in states if p.why],

@@ -53,6 +53,8 @@ def _row(job: Job, result: Mapping[str, Any], levels: "_Levels") -> ResultRow:
         for name in ("mmd2_rho", "mmd2_mu", "mmd2_rho_raw", "mmd2_mu_raw")
         for suffix, key in (("", "value"), ("_low", "low"), ("_high", "high"), ("_floor", "floor"))
     }
+    if "beside" not in last:  # before version 0.3: floors of other sizes are none
+        distances |= dict.fromkeys(name for name in distances if name.endswith("_floor"))
     own, expert, random = last.get("score"), result["expert_return"], None
     if own is None:  # where there are many tasks a run has a score of its own
         random = levels.random_return(job)
@@ -75,6 +77,7 @@ def _row(job: Job, result: Mapping[str, Any], levels: "_Levels") -> ResultRow:
         "return_std": last["return_std"],
         "expert_return": expert,
         "random_return": random,
+        "beside": last.get("beside"),
         "score": own,
         "success": last.get("success"),
         **distances,

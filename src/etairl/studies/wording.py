@@ -11,6 +11,19 @@ METRIC_NAMES = {
 }
 
 
+def measured_before(old: int, runs: int) -> str | None:
+    """What to know of results that were measured before version 0.3; None where none were."""
+    if not old:
+        return None
+    which = "" if old == runs else f" ({old} of {runs} runs)"
+    return (
+        f"Measured by the yardstick of versions before 0.3{which}: about 2,000 steps of some 20 "
+        "episodes, and learners that draw their actions beside demonstrations that may be greedy. "
+        "Floors were those of other sizes, and are left out. Returns stand; MMD² and scores are "
+        "not comparable with newer ones."
+    )
+
+
 def percent(x: float, digits: int = 0) -> str:
     """A share as a signed percentage."""
     return f"{100 * x:+.{digits}f} %".replace("-", "−")

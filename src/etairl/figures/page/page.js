@@ -16,6 +16,7 @@
     const counts = Object.entries(data.counts).map(([k, v]) => `${v} ${k}`).join(", ");
     const seeds = unique(data.rows.map((r) => r.seed)).length;
     byId("about").textContent = `Runs: ${counts}. Up to ${seeds} seed${seeds === 1 ? "" : "s"} per setting. Environments: ${unique(data.rows.map((r) => r.env)).join(", ")}.`;
+    if (data.yardstick) { byId("yardstick").textContent = data.yardstick; byId("yardstick").hidden = false; }
     byId("foot").textContent = Object.entries(data.versions).map(([k, v]) => `${k} ${v}`).join(" · ");
   }
 
