@@ -38,6 +38,7 @@ def test_single_precision_loses_nothing_that_matters(rng, monkeypatch, offset):
     """Also far from the origin, where |x|^2 + |y|^2 - 2xy cancels catastrophically."""
     points = rng.normal(size=(3000, 8)) + offset
     groups = np.zeros(3000, dtype=np.int64)
+    monkeypatch.setattr(kernel, "_SMALL", 2**40)
     double = kernel_sums(points, groups, 8.0)[0, 0, 0] / 3000**2
     monkeypatch.setattr(kernel, "_SMALL", 0)
     single = kernel_sums(points, groups, 8.0)[0, 0, 0] / 3000**2

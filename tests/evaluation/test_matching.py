@@ -159,7 +159,7 @@ class TestOneDemonstration:
         for name, d in found.items():
             assert d.low <= d.value <= d.high
             assert np.isfinite([d.value, d.low, d.high, d.floor, d.p, looked_at[name]]).all()
-            assert d.floor_by.startswith("blocks of time" if expert < 4 else "episodes")
+            assert d.floor_by.startswith("blocks of time")
 
     def test_a_single_step_is_refused(self, rng):
         with pytest.raises(InputError, match="2 episodes of either side, or 2 steps"):

@@ -24,6 +24,7 @@ r"""$\mu$ with Geom(.99) and no discount, whatever the learner trained with, as 
 EXACT = 20_000
 """Steps of a side up to which the sums are exact; beyond, random features count all steps."""
 _BLOCKS = 10  # of time, in an episode
+_FEWEST = 8  # episodes of an expert whose splits say something about its spread
 _SPLITS = 1000
 
 
@@ -173,11 +174,11 @@ class Reference:
 
         Drawn from its episodes where there are n + m of them; else from splits of all there are,
         scaled by how the spread of a null distribution depends on the sizes (`null_scale`). Fewer
-        than 4 episodes are cut into blocks of time.
+        than 8 episodes are cut into blocks of time.
         """
         pool, by_blocks = self._own[measure]
         groups = len(pool.of_x)
-        if groups < 4:
+        if groups < _FEWEST:
             return None, None
         if by_blocks and min(self.steps.episodes, n, m) >= 2:
             # The comparison is one of episodes: in blocks, it has this many times more groups.
@@ -186,13 +187,15 @@ class Reference:
         if n + m <= groups:
             a, b, factor, how = n, m, 1.0, "drawn from the demonstrations"
         else:
-            a = min(max(round(groups * n / (n + m)), 2), groups - 2)
+            # Blocks of one episode differ in their law: halves even that out.
+            a = groups // 2 if by_blocks else round(groups * n / (n + m))
+            a = min(max(a, 2), groups - 2)
             b = groups - a
             factor = null_scale(n, m) / null_scale(a, b)
             how = f"splits into {a} and {b}, scaled to {n} and {m}"
         values = pool.null(rng, (a, b), _SPLITS)
         unit = "blocks of time" if by_blocks else "episodes"
-        return factor * float(np.quantile(values, 0.95)), f"{unit}, {how}"
+        return max(0.0, factor * float(np.quantile(values, 0.95))), f"{unit}, {how}"
 
     @cached_property
     def _block(self) -> int:
@@ -203,11 +206,11 @@ class Reference:
     def _own(self) -> dict[MeasureName, tuple[Pool, bool]]:
         """Kernel sums between all episodes of the expert, or blocks of time of them."""
         every = self.steps if self.spare is None else self.steps.joined(self.spare)
-        by_blocks = every.episodes < 4
+        by_blocks = every.episodes < _FEWEST
         every = every.blocks(self._block) if by_blocks else every
         _, ids = np.unique(every.groups, return_inverse=True)
         of_x = np.ones(int(ids[-1]) + 1, bool)
-        if len(of_x) < 4:
+        if len(of_x) < _FEWEST:
             return {name: (Pool(of_x, of_x, of_x, False), by_blocks) for name in MEASURES}
         points = checked(self._scaled(every), None)
         pools, _ = _pools(points, ids, every.weights(), of_x, len(every))

@@ -24,9 +24,10 @@ class CloningConfig:
 
     hidden: tuple[int, ...] = (256, 256)
     activation: Activation = "relu"
-    updates: int = 10_000
+    updates: int = 4_000
     batch: int = 256
-    learning_rate: float = 1e-3
+    learning_rate: float = 3e-3
+    """of the first update; it falls to 0 along a cosine"""
     weight_decay: float = 1e-4
     held_out: float = 0.1
     """share of the episodes that decides when to stop; by default none of fewer than ten"""
@@ -88,7 +89,8 @@ def clone(trajectories: Trajectories, spec: Spec, config: CloningConfig, seed: i
 
 
 def _optimiser(config: CloningConfig) -> optax.GradientTransformation:
-    return optax.adamw(config.learning_rate, weight_decay=config.weight_decay)
+    rate = optax.cosine_decay_schedule(config.learning_rate, config.updates)
+    return optax.adamw(rate, weight_decay=config.weight_decay)
 
 
 @partial(jax.jit, static_argnums=0)

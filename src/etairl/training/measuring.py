@@ -136,6 +136,7 @@ def write_result(
     returns, expert = remaining.returns, prepared.demos.trajectories.returns
     assert returns is not None
     stage = Stage(prepared, {LEARNER: prepared.game.solver.policy(state.solver)}, FRESH_EPISODES)
+    shown = stage.experts[stage.kinds[0]]
     drawn = stage.experts["drawn"]  # as the learner's actions in its replay
     collapse = collapsed(rows)
     futures = prepared.futures
@@ -147,9 +148,12 @@ def write_result(
                 "cycles": len(last),
                 "return": float(returns.mean()),
                 "return_std": float(returns.std()),
-                **_compared(drawn, remaining, config.seed),
+                **_compared(shown, remaining, config.seed),
+                "score": drawn.score(float(returns.mean())),
+                "score_beside": drawn.name,
                 **solved(prepared, remaining, scale),
             },
+            "same_kind": None if drawn is shown else _compared(drawn, remaining, config.seed),
             "fresh": [asdict(behaviour) for behaviour in judge_all(stage, all_tasks=False)],
             "expert_return": None if expert is None else float(expert.mean()),
             "best": {"cycle": int(best.cycle), "mmd2_mu": float(best.score)},
@@ -162,10 +166,8 @@ def write_result(
 
 
 def _compared(expert: Expert, played: Trajectories, seed: int) -> dict[str, Any]:
-    """Beside an expert that acts in the same way: the score, and the distances of all steps."""
-    assert played.returns is not None
+    """Distances from an expert, with all steps."""
     found: dict[str, Any] = {"beside": expert.name}
-    found["score"] = expert.score(float(played.returns.mean()))
     rng, steps = np.random.default_rng([seed, 3]), Steps.of(played)
     for suffix, reference in (("", expert.scaled), ("_raw", expert.raw)):
         for name, distance in reference.distances(rng, steps).items():
