@@ -15,7 +15,7 @@ from etairl.evaluation.matching import score
 from etairl.runs import read_metrics
 from etairl.tasks import planned_expert
 from etairl.tasks.navigation_world import NAME
-from etairl.training.multitask import EXPERT, ReturnScale, demonstrated_tasks, play_tasks
+from etairl.training.multitask import EXPERT, ReturnScale, Role, demonstrated_tasks, play_tasks
 from etairl.training.preparation import prepare
 from etairl.training.session import open_run
 from etairl.types import InputError
@@ -89,10 +89,12 @@ def test_settings_have_their_tasks_and_horizons():
     setting, policy = prepare(MANY), planned_expert(NAME)
     tasks = demonstrated_tasks(setting, 40, 0)
     assert len(np.unique(tasks, axis=0)) == 30  # all of them, and ten again
-    learned = play_tasks(MANY, policy, 1, tasks)
+    (learned,) = play_tasks(MANY, [Role(policy)], 1, tasks)
     assert np.array_equal(learned.tasks, tasks)
     assert (learned.lengths == 50).all()
-    wide = play_tasks(MANY, policy, 1, 40, longer=2)
+    wide, same = play_tasks(MANY, [Role(policy), Role(policy, drawn=False)], 1, 40, longer=2)
+    assert np.array_equal(wide.tasks, same.tasks)
+    assert not np.array_equal(wide.actions, same.actions)
     assert (wide.lengths == 100).all()
     known = {tuple(t) for t in setting.demos.trajectories.tasks.tolist()}
     assert not {tuple(t) for t in wide.tasks.tolist()} & known

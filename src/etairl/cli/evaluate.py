@@ -104,7 +104,8 @@ def draw_episodes(behaviours: list[Behaviour], file: Path) -> None:
 
     shown = [v for v in behaviours if v.playing in (behaviours[0].playing, None)]
     longer = {v.title: v.longer for v in shown if v.longer is not None}
-    save_figure(timelines_figure({v.title: v.timeline for v in shown}, longer), file)
+    lines = {v.title: v.timeline for v in shown if v.timeline is not None}
+    save_figure(timelines_figure(lines, longer), file)
 
 
 def print_behaviours(behaviours: list[Behaviour], result: Result) -> None:

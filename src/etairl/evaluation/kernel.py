@@ -3,11 +3,12 @@ r"""Sums of the RBF kernel $k(x, y) = e^{-|x-y|^2/h}$ over groups of points, in 
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from etairl.types import InputError
 
@@ -73,7 +74,7 @@ def kernel_sums(
         return _row_block(left, right, groups, weights, start, count)
 
     # A thread per core, each with its own matrix products: their exponentials run in parallel too.
-    with threadpool_limits(1), ThreadPoolExecutor(os.cpu_count()) as threads:
+    with _controller().limit(limits=1), ThreadPoolExecutor(os.cpu_count()) as threads:
         starts = range(0, len(points), _BLOCK)
         for start, (present, own, other) in zip(starts, threads.map(one, starts), strict=True):
             sums[:, present] += own + other
@@ -83,6 +84,12 @@ def kernel_sums(
                 left_over = max(0.0, 1.0 - (start + _BLOCK) / len(points))
                 progress(1.0 - left_over**2)
     return sums
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """Looks once for the libraries whose threads it limits: that takes longer than small sums."""
+    return ThreadpoolController()
 
 
 def _row_block(

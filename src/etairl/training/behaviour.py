@@ -31,7 +31,8 @@ class Behaviour:
     mmd2_mu: Distance
     mmd2_rho_raw: Distance
     mmd2_mu_raw: Distance
-    timeline: Timeline
+    timeline: Timeline | None
+    """where in the episode it differs, where that was asked for"""
     features: list[FeatureGap] | None = None
     """of a cost that is linear in features: each of them, the heaviest first"""
     success: float | None = None
@@ -54,6 +55,7 @@ def judge(
     played: Trajectories,
     expert: Expert,
     features: list[FeatureGap] | None = None,
+    in_time: bool = True,
 ) -> Behaviour:
     """One behaviour beside an expert."""
     steps, returns = Steps.of(played), played.returns
@@ -71,6 +73,6 @@ def judge(
         mmd2_mu=scaled["mu"],
         mmd2_rho_raw=raw["rho"],
         mmd2_mu_raw=raw["mu"],
-        timeline=timeline(rng, played, expert),
+        timeline=timeline(rng, played, expert) if in_time else None,
         features=features,
     )

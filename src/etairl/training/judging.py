@@ -101,13 +101,8 @@ class Stage:
         self, cast: dict[tuple[str, Playing], Role], longer: int = 1, chance: bool = True
     ) -> dict[tuple[str, Playing], Trajectories]:
         """Fresh episodes of some, and of a random policy."""
-        # Later than the learner, so that its random numbers do not depend on who else is there.
         if chance:
-            uniform = Role(UniformPolicy(self.prepared.task))
-            cast = {key: role for key, role in cast.items() if key[0] == LEARNER} | {
-                (RANDOM, "drawn"): uniform,
-                **cast,
-            }
+            cast = {**cast, (RANDOM, "drawn"): Role(UniformPolicy(self.prepared.task))}
         said = ", ".join(dict.fromkeys(name for name, _ in cast))
         self.say(f"playing {self.episodes} episodes of each: {said}")
         roles = list(cast.values())
@@ -115,20 +110,27 @@ class Stage:
         return dict(zip(cast, together, strict=True))
 
 
-def judge_all(
-    stage: Stage, longer: bool = False, gaps: Gaps | None = None, all_tasks: bool = True
-) -> list[Behaviour]:
+def judge_at_the_end(stage: Stage) -> list[Behaviour]:
+    """Learner and expert of both kinds: what a run says of itself, without training a clone."""
+    rng = np.random.default_rng([stage.seed, 5])
+    return [
+        judge(rng, name, kind, stage.played[name, kind], stage.experts[kind], in_time=False)
+        for name in stage.everyone
+        for kind in stage.kinds
+    ]
+
+
+def judge_all(stage: Stage, longer: bool = False, gaps: Gaps | None = None) -> list[Behaviour]:
     """Everyone on the stage, the expert and a random policy; the headline kind comes first.
 
     Args:
         stage: who plays.
         longer: also play twice the horizon, quarter by quarter.
         gaps: how far a behaviour is from another one in the features of a cost.
-        all_tasks: where there are many tasks, also play those that were not demonstrated.
     """
     prepared, headline = stage.prepared, stage.kinds[0]
     outcomes = {}
-    if all_tasks and isinstance(prepared.task, ProductTask):
+    if isinstance(prepared.task, ProductTask):
         stage.say("playing on all tasks")
         new = playing_seed(prepared.config, stage.seed + 1_000)
         drawn = headline == "drawn"

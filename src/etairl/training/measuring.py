@@ -21,7 +21,7 @@ from etairl.solvers.policy import ActionScaling
 from etairl.solvers.solver import SolverState
 from etairl.storage import save_tree
 from etairl.tasks import without_absorbing
-from etairl.training.judging import LEARNER, Stage, judge_all
+from etairl.training.judging import LEARNER, Stage, judge_at_the_end
 from etairl.training.multitask import ReturnScale, solved
 from etairl.training.preparation import Prepared
 from etairl.types import DivergedError, InputError, Task, Trajectories
@@ -154,7 +154,7 @@ def write_result(
                 **solved(prepared, remaining, scale),
             },
             "same_kind": None if drawn is shown else _compared(drawn, remaining, config.seed),
-            "fresh": [asdict(behaviour) for behaviour in judge_all(stage, all_tasks=False)],
+            "fresh": [asdict(behaviour) for behaviour in judge_at_the_end(stage)],
             "expert_return": None if expert is None else float(expert.mean()),
             "best": {"cycle": int(best.cycle), "mmd2_mu": float(best.score)},
             "idle": None if futures is None else asdict(futures),

@@ -61,7 +61,7 @@ def play_tasks(
 
     Args:
         config: of the run.
-        roles: who plays; their order, not who else is there, decides the random numbers.
+        roles: who plays. Starts depend on how many there are, tasks are the same for all.
         seed: of starts, tasks and actions.
         tasks: the tasks, or how many to draw.
         longer: by how much the horizon is longer than that of training.
