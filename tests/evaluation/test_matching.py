@@ -30,8 +30,15 @@ def gait(rng, many: int, length: int = 60, period: int = 6) -> Trajectories:
     return episodes(clean + noise[:, :2], noise[:, 2:], [length] * many)
 
 
+def offset_walk(rng, many: int) -> Trajectories:
+    """Every episode has a place of its own."""
+    t = walk(rng, many, 40)
+    offsets = np.repeat(rng.normal(size=(many, 2)), 40, axis=0)
+    return episodes(t.observations + offsets, t.actions, [40] * many)
+
+
 def reference(t: Trajectories, spare: Trajectories | None = None) -> Reference:
-    return Reference.of(t, Standardiser.of(t.pairs()), spare)
+    return Reference.of(t, Standardiser.of(t.pairs()), *([] if spare is None else [spare]))
 
 
 def test_weighted_mmd_against_a_sum_over_all_pairs(rng):
@@ -119,7 +126,7 @@ class TestLevel:
             more = gait(rng, spare, 30) if spare else None
             ours = reference(gait(rng, sizes[1], 30), more)
             pools, _ = ours.pools(Steps.of(gait(rng, sizes[0], 30)))
-            floor, by = ours.floor(rng, "rho", *sizes)
+            floor, by = ours.floor("rho", *sizes)
             above += pools["rho"].value() > floor
             assert by.startswith("episodes, ")
             assert ("scaled" in by) == (sum(sizes) > sizes[1] + spare)
@@ -129,11 +136,11 @@ class TestLevel:
 def test_the_floor_of_a_gait_does_not_see_its_rhythm(rng):
     """Of all steps and of a sixth of them, at random: nothing like the aliasing of a stride."""
     many = reference(gait(rng, 20, 120))
-    floor, _ = many.floor(rng, "rho", 10, 10)
+    floor, _ = many.floor("rho", 10, 10)
     t = gait(rng, 20, 120)
     every_second = np.flatnonzero(t.times % 2 == 0)
     strided = Steps(t.pairs(every_second), t.episode_numbers[every_second], t.times[every_second])
-    aliased, _ = Reference(strided, None, many.scale).floor(rng, "rho", 10, 10)
+    aliased, _ = Reference(strided, None, many.scale).floor("rho", 10, 10)
     assert aliased > 2 * floor  # what a stride would have made of it
 
 
@@ -150,6 +157,27 @@ class TestOneDemonstration:
             assert np.isfinite([found.floor, found.p, found.value, found.low, found.high]).all()
         assert same.value < 2 * same.floor < other.value
         assert other.p < 0.05 < same.p
+
+    def test_more_episodes_of_its_expert_make_a_floor_of_episodes(self):
+        """Episodes with an offset of their own: blocks of one are alike, and say too little.
+
+        20 trials of one demonstration against 6 episodes: about one is above the floor.
+        """
+        above = 0
+        for trial in range(20):
+            rng = np.random.default_rng([trial, 9])
+            played = [offset_walk(rng, many) for many in (1, 6, 12)]
+            ours = reference(played[0], played[2])
+            found = ours.distances(rng, Steps.of(played[1]))["rho"]
+            assert found.floor_by == "episodes, drawn from the demonstrations"
+            above += found.value > found.floor
+        assert above <= 5  # 20 of 5 %: more than 5 in 0.03 % of cases
+
+    def test_a_lone_survivor(self, rng):
+        """One episode of the learner reaches a window that many of the expert's do."""
+        found = reference(walk(rng, 12, 60)).distances(rng, Steps.of(walk(rng, 1, 60)))["rho"]
+        assert found.floor_by == "episodes, splits into 1 and 11, scaled to 1 and 12"
+        assert found.value < 3 * found.floor
 
     @pytest.mark.parametrize(("expert", "learner"), [(1, 1), (2, 1), (3, 2), (2, 5), (4, 1)])
     def test_few_of_either_side(self, rng, expert, learner):

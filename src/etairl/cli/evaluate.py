@@ -1,5 +1,6 @@
 """`etairl evaluate`: how well does a run match its demonstrations?"""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -9,7 +10,7 @@ from rich.console import Console
 
 from etairl.cli.console import out, parse, print_json, table
 from etairl.evaluation.explanation import FeatureGap
-from etairl.evaluation.matching import Distance
+from etairl.evaluation.matching import EXACT, Distance
 from etairl.training.behaviour import Behaviour
 from etairl.training.config_files import read_config
 from etairl.training.heat_maps import check_mapped, cost_maps
@@ -115,7 +116,7 @@ def print_behaviours(behaviours: list[Behaviour], result: Result) -> None:
             v.title,
             "" if v.return_mean is None else f"{v.return_mean:.1f} ± {v.return_std:.1f}",
             f"{v.length:.0f}",
-            "" if v.score is None else f"{v.score:.3f}",
+            _number(v.score),
             *_distance(v.mmd2_rho),
             *_distance(v.mmd2_mu),
         )
@@ -128,14 +129,24 @@ def print_behaviours(behaviours: list[Behaviour], result: Result) -> None:
     table(("", *columns), raw)
     playing, guessed = result.playing
     said = "look" if guessed else "are"
-    beside = {v.beside for v in behaviours} - {DEMONSTRATIONS}
-    others = f"; {behaviours[1].playing} rows beside {', '.join(beside)}" if beside else ""
+    other = next(v for v in behaviours if v.playing != playing)
+    unlike = other.beside == DEMONSTRATIONS and other.playing is not None
+    others = f"{other.playing} rows beside {other.beside}" + (
+        ", since the policy of the expert is not known" if unlike else ""
+    )
+    errors = [d.error for v in behaviours for d in (v.mmd2_rho, v.mmd2_mu)]
+    features = (
+        f" By random features beyond {EXACT:,} steps: standard errors up to {max(errors):.5f}."
+        if max(errors) > 0.0
+        else ""
+    )
     floor = behaviours[0].mmd2_mu.floor_by
     out().print(
-        f"\nThe demonstrations {said} {playing}: {playing} rows beside them{others}. score: 0 is "
-        "random, 1 the expert of the same kind. MMD² above in units of the demonstrations' spread; "
+        f"\nThe demonstrations {said} {playing}: {playing} rows beside them; {others}. score: 0 is "
+        "random, 1 whom a row stands beside. MMD² above in units of the demonstrations' spread; "
         "* where p < 0.05 that episodes of one law differ as much. floor: 95 % of comparisons of "
-        f"the expert with itself, at the same sizes, are below ({floor or 'too few steps'}).",
+        "the expert with itself, at the same sizes, are below; in the first row by "
+        f"{floor or 'nothing: too few steps'}.{features}",
         markup=False,
         soft_wrap=True,
     )
@@ -151,13 +162,26 @@ def print_quarters(behaviours: list[Behaviour], longer: bool = False) -> None:
         quarters = shown.quarters
         edges = [q.begin for q in quarters] + [shown.horizon]
         rows += [
-            (v.title, "score", *("" if q.score is None else f"{q.score:.3f}" for q in quarters)),
-            ("", "MMD² mu", *(_short(q.mmd2_mu) for q in quarters)),
-            ("", "alive", *(f"{100 * q.alive:.0f} %" for q in quarters)),
+            (
+                v.title,
+                "score",
+                *("" if q.score is None else f"{q.score:.3f}" for q in quarters),
+                "",
+            ),
+            ("", "MMD² mu", *(_short(q.mmd2_mu) for q in quarters), ""),
+            (
+                *("", "alive"),
+                *(f"{100 * q.alive:.0f} %" for q in quarters),
+                f"{100 * (1 - shown.ended_early):.0f} %",
+            ),
         ]
     if rows:
         out().print(f"\nby quarters of the {edges[-1]} steps of an episode", markup=False)
-        table(("", "", *(f"from {step}" for step in edges[:-1])), rows)
+        table(("", "", *(f"from {step}" for step in edges[:-1]), "to the end"), rows)
+
+
+def _number(score: float | None) -> str:
+    return "" if score is None else f"{score:.3f}"
 
 
 def _short(d: Distance | None) -> str:
@@ -209,7 +233,7 @@ def print_features(behaviours: list[Behaviour], most: int = 10) -> None:
         (
             first.name,
             f"{first.weight:+.3f}",
-            *(f"{g.gap:+.3f} ± {g.standard_error:.3f}" for g in _row(shown, first.name)),
+            *(_gap(g) for g in _row(shown, first.name)),
         )
         for first in heaviest
     ]
@@ -222,6 +246,12 @@ def print_features(behaviours: list[Behaviour], most: int = 10) -> None:
         markup=False,
         soft_wrap=True,
     )
+
+
+def _gap(g: FeatureGap) -> str:
+    """Of a single episode there is no standard error."""
+    known = math.isfinite(g.standard_error)
+    return f"{g.gap:+.3f} ± {g.standard_error:.3f}" if known else f"{g.gap:+.3f}"
 
 
 def _row(shown: dict[str, dict[str, FeatureGap]], name: str) -> list[FeatureGap]:

@@ -162,12 +162,14 @@ def print_result(path: Path) -> None:
             ("tasks solved", f"{100 * last['success']:.1f} %, last {last['cycles']} cycles")
         )
     if last.get("score") is not None:
-        rows.append(("score", f"{last['score']:.3f}; 0 is random, 1 is the expert"))
+        beside = last.get("score_beside", "the expert")
+        rows.append(("score", f"{last['score']:.3f}; 0 is random, 1 is {beside}"))
     if result["expert_return"] is not None:
-        rows.append(("expert", f"{result['expert_return']:.1f}"))
+        rows.append(("demonstrations", f"{result['expert_return']:.1f}"))
     rows += [
         ("MMD² of mu", _distance(mu)),
         ("MMD² of rho", _distance(rho)),
+        *_fresh(result.get("fresh", [])),
         ("best cycle", f"{best['cycle']} with MMD² of mu {best['mmd2_mu']:.5f}"),
     ]
     if result["collapsed_share"] is not None:
@@ -175,6 +177,17 @@ def print_result(path: Path) -> None:
         rows.append(("collapsed", f"{100 * result['collapsed_share']:.0f} % of cycles{by}"))
     rows.append(("run", str(path)))
     facts("finished", rows)
+
+
+def _fresh(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """The policy at the end in fresh episodes, drawn and greedy, each beside its own kind."""
+    found = []
+    for row in rows:
+        if row["name"] == "learner" and row["return_mean"] is not None:
+            mmd2 = f"MMD² of mu {row['mmd2_mu']['value']:.5f} from {row['beside']}"
+            text = f"return {row['return_mean']:.1f} ± {row['return_std']:.1f}, {mmd2}"
+            found.append((f"at the end, {row['playing']}", text))
+    return found
 
 
 def _distance(mmd2: dict[str, Any]) -> str:

@@ -5,7 +5,7 @@ is drawn, nothing repeats. Pairs of steps from one episode are left out. Values 
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Literal
 
 import numpy as np
@@ -13,9 +13,10 @@ from jaxtyping import Float
 
 from etairl.demos.dataset import Standardiser
 from etairl.eta import Dirac, Eta, Geometric, discounted_sum
+from etairl.evaluation.floors import FEWEST, Floor95, OwnGroups
 from etairl.evaluation.fourier import Frequencies, Side, group_sums, mmd2_by_frequency
 from etairl.evaluation.kernel import kernel_sums
-from etairl.evaluation.resampling import Pool, checked, null_scale, numbered
+from etairl.evaluation.resampling import Pool, checked, numbered
 from etairl.types import InputError, Trajectories
 
 MeasureName = Literal["rho", "mu"]
@@ -24,8 +25,6 @@ r"""$\mu$ with Geom(.99) and no discount, whatever the learner trained with, as 
 EXACT = 20_000
 """Steps of a side up to which the sums are exact; beyond, random features count all steps."""
 _BLOCKS = 10  # of time, in an episode
-_FEWEST = 8  # episodes of an expert whose splits say something about its spread
-_SPLITS = 1000
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class Distance:
 
     value: float
     low: float
-    """bounds of the 95 % bootstrap interval over whole episodes"""
+    """bounds of the 95 % bootstrap interval over episodes, or blocks of time of a single one"""
     high: float
     floor: float | None
     """95 % of the values of an expert's own episodes, as many on either side, are below"""
@@ -74,10 +73,10 @@ class Steps:
         kept = (self.time >= begin) & (self.time < end)
         return Steps(self.pairs[kept], self.groups[kept], self.time[kept])
 
-    def blocks(self, size: int) -> "Steps":
-        """The same steps; groups are blocks of so many steps of an episode."""
-        many = int(self.time.max()) // size + 1
-        return Steps(self.pairs, self.groups * many + self.time // size, self.time)
+    def blocks(self, size: int, first: int = 0) -> "Steps":
+        """The same steps; groups are blocks of so many steps of an episode, from a time on."""
+        number = (self.time - first) // size
+        return Steps(self.pairs, self.groups * (int(number.max()) + 1) + number, self.time)
 
     def joined(self, other: "Steps") -> "Steps":
         """With the episodes of another behind one's own."""
@@ -105,10 +104,10 @@ class Reference:
     def of(
         trajectories: Trajectories,
         standardiser: Standardiser | None = None,
-        spare: Trajectories | None = None,
+        *spare: Trajectories,
     ) -> "Reference":
-        """An expert by its demonstrations, and by more of them for the floor."""
-        more = None if spare is None else Steps.of(spare)
+        """An expert by its demonstrations, and by more of its episodes for the floor."""
+        more = reduce(Steps.joined, map(Steps.of, spare)) if spare else None
         return Reference(Steps.of(trajectories), more, standardiser)
 
     def __post_init__(self):
@@ -129,7 +128,7 @@ class Reference:
         """Both sides in episodes, or in blocks of time where a side has a single episode."""
         both = (other, self.steps)
         if min(side.episodes for side in both) < 2:
-            both = (other.blocks(self._block), self.steps.blocks(self._block))
+            both = (self._in_blocks(other), self._in_blocks(self.steps))
         return None if min(side.episodes for side in both) < 2 else both
 
     def pools(self, other: Steps) -> tuple[dict[MeasureName, Pool], dict[MeasureName, float]]:
@@ -159,62 +158,53 @@ class Reference:
         """MMD² of both measures, with their intervals, floors and tests."""
         found = {}
         pools, errors = self.pools(other)
+        many = other.episodes, self.steps.episodes
         for name, pool in pools.items():
-            many = int(pool.of_x.sum()), int((~pool.of_x).sum())
-            floor, floor_by = self.floor(rng, name, *many)
+            floor, floor_by = self.floor(name, *many)
             low, high = pool.interval(rng)
             p = pool.p_value(rng)
             found[name] = Distance(pool.value(), low, high, floor, floor_by, p, errors[name])
         return found
 
-    def floor(
-        self, rng: np.random.Generator, measure: MeasureName, n: int, m: int
-    ) -> tuple[float | None, str | None]:
-        """What 95 % of comparisons of n with m groups of this expert stay below, and by what means.
+    def floor(self, measure: MeasureName, n: int, m: int) -> Floor95:
+        """What 95 % of comparisons of n with m episodes of this expert stay below.
 
-        Drawn from its episodes where there are n + m of them; else from splits of all there are,
-        scaled by how the spread of a null distribution depends on the sizes (`null_scale`). Fewer
-        than 8 episodes are cut into blocks of time.
+        In blocks of time where a comparison is, and where the expert has few episodes.
         """
-        pool, by_blocks = self._own[measure]
-        groups = len(pool.of_x)
-        if groups < _FEWEST:
-            return None, None
-        if by_blocks and min(self.steps.episodes, n, m) >= 2:
-            # The comparison is one of episodes: in blocks, it has this many times more groups.
-            each = groups / (self.steps.episodes + (self.spare.episodes if self.spare else 0))
-            n, m = round(n * each), round(m * each)
-        if n + m <= groups:
-            a, b, factor, how = n, m, 1.0, "drawn from the demonstrations"
-        else:
-            # Blocks of one episode differ in their law: halves even that out.
-            a = groups // 2 if by_blocks else round(groups * n / (n + m))
-            a = min(max(a, 2), groups - 2)
-            b = groups - a
-            factor = null_scale(n, m) / null_scale(a, b)
-            how = f"splits into {a} and {b}, scaled to {n} and {m}"
-        values = pool.null(rng, (a, b), _SPLITS)
-        unit = "blocks of time" if by_blocks else "episodes"
-        return max(0.0, factor * float(np.quantile(values, 0.95))), f"{unit}, {how}"
+        key = (measure, n, m)
+        if key not in self._floors:
+            many = self.steps.episodes + (self.spare.episodes if self.spare else 0)
+            in_blocks = min(n, m) < 2 or many < FEWEST
+            own = self._own_blocks if in_blocks else self._own_episodes
+            self._floors[key] = own[measure].floor(n, m)
+        return self._floors[key]
 
     @cached_property
-    def _block(self) -> int:
-        """Steps in a block of time."""
-        return max(1, -(-(int(np.ptp(self.steps.time)) + 1) // _BLOCKS))
+    def _floors(self) -> dict[tuple[MeasureName, int, int], Floor95]:
+        return {}
+
+    def _in_blocks(self, steps: Steps) -> Steps:
+        first = int(self.steps.time.min())
+        size = max(1, -(-(int(self.steps.time.max()) + 1 - first) // _BLOCKS))
+        return steps.blocks(size, first)
 
     @cached_property
-    def _own(self) -> dict[MeasureName, tuple[Pool, bool]]:
+    def _own_episodes(self) -> dict[MeasureName, OwnGroups]:
+        return self._own(in_blocks=False)
+
+    @cached_property
+    def _own_blocks(self) -> dict[MeasureName, OwnGroups]:
+        return self._own(in_blocks=True)
+
+    def _own(self, in_blocks: bool) -> dict[MeasureName, OwnGroups]:
         """Kernel sums between all episodes of the expert, or blocks of time of them."""
         every = self.steps if self.spare is None else self.steps.joined(self.spare)
-        by_blocks = every.episodes < _FEWEST
-        every = every.blocks(self._block) if by_blocks else every
-        _, ids = np.unique(every.groups, return_inverse=True)
-        of_x = np.ones(int(ids[-1]) + 1, bool)
-        if len(of_x) < _FEWEST:
-            return {name: (Pool(of_x, of_x, of_x, False), by_blocks) for name in MEASURES}
+        grouped = self._in_blocks(every) if in_blocks else every
+        _, first, ids = np.unique(grouped.groups, return_index=True, return_inverse=True)
+        _, owner = np.unique(every.groups[first], return_inverse=True)
         points = checked(self._scaled(every), None)
-        pools, _ = _pools(points, ids, every.weights(), of_x, len(every))
-        return {name: (pool, by_blocks) for name, pool in pools.items()}
+        pools, _ = _pools(points, ids, every.weights(), np.ones(len(first), bool), len(every))
+        return {name: OwnGroups(pool, owner) for name, pool in pools.items()}
 
     @cached_property
     def _frequencies(self) -> Frequencies:

@@ -81,7 +81,7 @@ class Pool(NamedTuple):
         self, rng: np.random.Generator, many: tuple[int, int], splits: int
     ) -> Float[np.ndarray, " samples"]:
         """So many groups of all against so many others, drawn at random: both are of one law."""
-        first, second = _disjoint(rng, len(self.of_x), many, splits)
+        first, second = disjoint(rng, len(self.of_x), many, splits)
         return self.mmd2(first.astype(np.float64), second.astype(np.float64))
 
     def mmd2(
@@ -102,7 +102,7 @@ class Pool(NamedTuple):
         return mean_of_pairs(a) + mean_of_pairs(b) - 2.0 * across
 
 
-def null_scale(n: int, m: int) -> float:
+def null_scale(n: int | float, m: int | float) -> float:
     r"""Spread of an MMD² of n against m groups of one law, up to a factor that is that law's own.
 
     The kernel, centred, is all that is left: $\operatorname{Var} = 2v\,[\frac1{n(n-1)} +
@@ -139,7 +139,7 @@ def numbered(groups: Groups, rows: tuple[int, int]) -> tuple[np.ndarray, int]:
     return np.concatenate(numbers), int(numbers[0][-1]) + 1
 
 
-def _disjoint(
+def disjoint(
     rng: np.random.Generator, groups: int, many: tuple[int, int], splits: int
 ) -> tuple[Bool[np.ndarray, "splits groups"], Bool[np.ndarray, "splits groups"]]:
     """Two sets of groups without a common one: all ways where they are few, else random ones."""

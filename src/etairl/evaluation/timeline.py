@@ -37,7 +37,7 @@ class Timeline:
 
     horizon: int
     ended_early: float
-    """share of episodes that the world ended"""
+    """share of episodes that the world ended before the horizon"""
     survival: list[float]
     """share of episodes that last longer than 0, 1/20, 2/20, … of the horizon"""
     quarters: list[Quarter]
@@ -52,18 +52,18 @@ class Expert:
     standardiser: Standardiser
     random: Trajectories
     horizon: int
-    spare: Trajectories | None = None
-    """episodes that no learner saw, for the floor"""
+    spare: tuple[Trajectories, ...] = ()
+    """more episodes of it that no learner saw, for the floor"""
 
     @cached_property
     def scaled(self) -> Reference:
         """In units of the spread of the demonstrations."""
-        return Reference.of(self.trajectories, self.standardiser, self.spare)
+        return Reference.of(self.trajectories, self.standardiser, *self.spare)
 
     @cached_property
     def raw(self) -> Reference:
         """In the units of the environment."""
-        return Reference.of(self.trajectories, None, self.spare)
+        return Reference.of(self.trajectories, None, *self.spare)
 
     @cached_property
     def windows(self) -> list[Reference | None]:
@@ -71,7 +71,11 @@ class Expert:
         return [self.scaled.window(*window) for window in quarters_of(self.horizon)]
 
     def score(self, learner: float | None, quarter: int | None = None) -> float | None:
-        """Of a return, or of what was earned in a quarter."""
+        """Of a return, or of what was earned in a quarter; None if its episodes were cut before."""
+        t = self.trajectories
+        cut = t.lengths[~t.terminated[t.last_rows]]
+        if quarter is not None and (cut < quarters_of(self.horizon)[quarter][1]).any():
+            return None
         ends = [earned(t, self.horizon, quarter) for t in (self.trajectories, self.random)]
         if learner is None or ends[0] is None or ends[1] is None or ends[0] == ends[1]:
             return None
@@ -99,7 +103,8 @@ def timeline(rng: np.random.Generator, played: Trajectories, expert: Expert) -> 
             )
         )
     reached = played.lengths[:, None] > np.linspace(0.0, 1.0, 21)[:-1] * expert.horizon
-    ended = float(played.terminated[played.last_rows].mean())
+    early = played.terminated[played.last_rows] & (played.lengths < expert.horizon)
+    ended = float(early.mean())
     return Timeline(expert.horizon, ended, reached.mean(axis=0).tolist(), found)
 
 

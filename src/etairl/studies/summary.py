@@ -48,8 +48,10 @@ def result_rows(study: Study) -> list[ResultRow]:
 
 def _row(job: Job, result: Mapping[str, Any], levels: "_Levels") -> ResultRow:
     config, last = job.config, result["remaining"]
+    # The learner draws its actions: it is compared with an expert that does, where there is one.
+    alike = result.get("same_kind") or last
     distances = {
-        f"{name}{suffix}": last[name][key]
+        f"{name}{suffix}": alike[name][key]
         for name in ("mmd2_rho", "mmd2_mu", "mmd2_rho_raw", "mmd2_mu_raw")
         for suffix, key in (("", "value"), ("_low", "low"), ("_high", "high"), ("_floor", "floor"))
     }
@@ -77,7 +79,7 @@ def _row(job: Job, result: Mapping[str, Any], levels: "_Levels") -> ResultRow:
         "return_std": last["return_std"],
         "expert_return": expert,
         "random_return": random,
-        "beside": last.get("beside"),
+        "beside": alike.get("beside"),
         "score": own,
         "success": last.get("success"),
         **distances,

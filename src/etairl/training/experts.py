@@ -59,9 +59,11 @@ def load_expert(source: str | Path, trust: bool = False) -> Policy:
 
 
 def expert_of(config: TrainConfig) -> Policy | None:
-    """The policy behind the demonstrations of a run, where it is known: planned or bundled."""
+    """The policy behind the demonstrations of a run, where they are bundled, planned or learned."""
+    if config.demos not in bundled_demos():
+        return None
     policy = planned_expert(config.env)
-    if policy is None and config.demos in bundled_demos():
+    if policy is None:
         spec = load_demos(config.demos).spec
         if (BUNDLED / f"{spec.environment}-policy.safetensors").is_file():
             policy = load_expert(str(spec.environment))

@@ -83,7 +83,7 @@ class Stage:
             demos.standardiser,
             self.played[RANDOM, "drawn"],
             horizon,
-            held_out_demos(self.prepared),
+            self.own(self.kinds[0]),
         )
         other = shown
         if self.expert is not None:
@@ -94,8 +94,20 @@ class Stage:
             }
             (played,) = again.play(role, chance=False).values()
             name = f"the expert, {other_kind}"
-            other = replace(shown, name=name, trajectories=played, spare=None)
+            own = self.own(other_kind)
+            other = replace(shown, name=name, trajectories=played, spare=own)
         return {self.kinds[0]: shown, other_kind: other}
+
+    def own(self, kind: Playing, judged: bool = True) -> tuple[Trajectories, ...]:
+        """More episodes of the expert: held-out demonstrations, and what it plays itself."""
+        held_out = held_out_demos(self.prepared) if kind == self.kinds[0] else None
+        played = self.played[EXPERT, kind] if judged and self.expert is not None else None
+        return tuple(t for t in (held_out, played) if t is not None)
+
+    def beside(self, name: str, kind: Playing) -> Expert:
+        """Whom to compare with; no floor of the expert is from the episodes that are judged."""
+        expert = self.experts[kind]
+        return replace(expert, spare=self.own(kind, judged=False)) if name == EXPERT else expert
 
     def play(
         self, cast: dict[tuple[str, Playing], Role], longer: int = 1, chance: bool = True
@@ -114,7 +126,7 @@ def judge_at_the_end(stage: Stage) -> list[Behaviour]:
     """Learner and expert of both kinds: what a run says of itself, without training a clone."""
     rng = np.random.default_rng([stage.seed, 5])
     return [
-        judge(rng, name, kind, stage.played[name, kind], stage.experts[kind], in_time=False)
+        judge(rng, name, kind, stage.played[name, kind], stage.beside(name, kind), in_time=False)
         for name in stage.everyone
         for kind in stage.kinds
     ]
@@ -148,12 +160,13 @@ def judge_all(stage: Stage, longer: bool = False, gaps: Gaps | None = None) -> l
 
     for name in stage.everyone:
         for kind in stage.kinds:
-            add(name, kind, stage.played[name, kind], stage.experts[kind])
+            add(name, kind, stage.played[name, kind], stage.beside(name, kind))
     shown = stage.experts[headline]
     add(RANDOM, None, stage.played[RANDOM, "drawn"], shown)
-    if shown.spare is not None:
-        # A floor from the episodes that are judged would be one of two identical sides.
-        add(HELD_OUT, None, shown.spare, replace(shown, spare=None))
+    held_out = held_out_demos(prepared)
+    if held_out is not None:
+        others = () if stage.expert is None else (stage.played[EXPERT, headline],)
+        add(HELD_OUT, None, held_out, replace(shown, spare=others))
     return _longer(stage, behaviours) if longer else behaviours
 
 
@@ -177,7 +190,7 @@ def _longer(stage: Stage, behaviours: list[Behaviour]) -> list[Behaviour]:
         trajectories=shown,
         random=played[RANDOM],
         horizon=horizon,
-        spare=None,
+        spare=(),
     )
     rng = np.random.default_rng([stage.seed, 7])
     found = []

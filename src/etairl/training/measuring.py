@@ -21,7 +21,7 @@ from etairl.solvers.policy import ActionScaling
 from etairl.solvers.solver import SolverState
 from etairl.storage import save_tree
 from etairl.tasks import without_absorbing
-from etairl.training.judging import LEARNER, Stage, judge_at_the_end
+from etairl.training.judging import DEMONSTRATIONS, LEARNER, Stage, judge_at_the_end
 from etairl.training.multitask import ReturnScale, solved
 from etairl.training.preparation import Prepared
 from etairl.types import DivergedError, InputError, Task, Trajectories
@@ -149,9 +149,7 @@ def write_result(
                 "return": float(returns.mean()),
                 "return_std": float(returns.std()),
                 **_compared(shown, remaining, config.seed),
-                "score": drawn.score(float(returns.mean())),
-                "score_beside": drawn.name,
-                **solved(prepared, remaining, scale),
+                **_scored(prepared, remaining, scale, drawn),
             },
             "same_kind": None if drawn is shown else _compared(drawn, remaining, config.seed),
             "fresh": [asdict(behaviour) for behaviour in judge_at_the_end(stage)],
@@ -163,6 +161,20 @@ def write_result(
             "diagnostics": [asdict(d) for d in diagnose(rows)],
         }
     )
+
+
+def _scored(
+    prepared: Prepared, played: Trajectories, scale: ReturnScale | None, expert: Expert
+) -> dict[str, Any]:
+    """The score, and beside whom: where there are many tasks that of the curves."""
+    assert played.returns is not None
+    found: dict[str, Any] = solved(prepared, played, scale)
+    if "score" in found:
+        return found | {"score_beside": DEMONSTRATIONS}
+    return found | {
+        "score": expert.score(float(played.returns.mean())),
+        "score_beside": expert.name,
+    }
 
 
 def _compared(expert: Expert, played: Trajectories, seed: int) -> dict[str, Any]:
