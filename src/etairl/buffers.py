@@ -98,9 +98,19 @@ class EpisodeBuffer:
         )
         self._cycles.append((starts, lengths))
 
-    def newest(self, cycles: int | None = None, rows: int | None = None) -> Episodes:
-        """Episodes of the newest cycles: so many, or as many as fit in so many rows."""
+    def newest(
+        self, cycles: int | None = None, rows: int | None = None, first: int | None = None
+    ) -> Episodes:
+        """Episodes of the newest cycles: so many, or as many as fit in so many rows.
+
+        Args:
+            cycles: how many; all that are there if left out.
+            rows: how many rows they may have together.
+            first: only the first so many episodes of each cycle.
+        """
         chosen = self._cycles[-cycles:] if cycles is not None else self._cycles
+        if first is not None:
+            chosen = [(starts[:first], lengths[:first]) for starts, lengths in chosen]
         if rows is not None:
             totals = np.cumsum([lengths.sum() + len(lengths) for _, lengths in reversed(chosen)])
             chosen = chosen[-max(1, int((totals <= rows).sum())) :]

@@ -47,6 +47,8 @@ def decode(
     if not isinstance(data, dict):
         raise InputError(f"{where} is not an object with settings")
     given = {name: value for name, value in data.items() if name != "kind"}
+    if (upgraded := getattr(cls, "upgraded", None)) is not None:  # of an earlier version
+        given = upgraded(given)
     odd = sorted(set(given) ^ set(names))
     if odd:
         raise InputError(

@@ -82,6 +82,10 @@ class ExpertBuffer(NamedTuple):
         return Episodes.of(self.episodes.starts[chosen], lengths[chosen])
 
 
+SCAN = 50
+"""updates in one compiled program, where their number follows from that of the transitions"""
+
+
 class Experience(NamedTuple):
     """What there is to draw from after the rollouts of a cycle."""
 
@@ -92,3 +96,24 @@ class Experience(NamedTuple):
     expert: ExpertBuffer | None
     """None where there is nobody to imitate"""
     cycle: int
+    before: int = 0
+    """transitions of the learner before this cycle"""
+    after: int = 0
+    """and after it"""
+    total: int = 0
+    """transitions of the whole run; 0 if that is not known"""
+
+    @property
+    def progress(self) -> float:
+        """How much of the run was over when this cycle began, from 0 to 1."""
+        return min(1.0, self.before / self.total) if self.total else 0.0
+
+    def scans(self, per_cycle: int, per_step: float | None) -> list[int]:
+        """The updates that are due: one scan of `per_cycle`, or as many of `SCAN` as fit.
+
+        What does not fill a scan is made up for in a later cycle.
+        """
+        if per_step is None:
+            return [per_cycle]
+        done, due = (int(steps * per_step) // SCAN for steps in (self.before, self.after))
+        return [SCAN] * (due - done)

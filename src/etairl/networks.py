@@ -11,11 +11,14 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from etairl.types import InputError
+from etairl.types import InputError, constant_columns
 
 Scalar = Float[Array, ""]
 Rows = Float[Array, " batch"]
 Activation = Literal["relu", "tanh", "elu"]
+Normalise = Literal["none", "running", "demonstrations"]
+"""statistics with which a solver standardises observations: of all that were seen so far, or of the
+demonstrations"""
 _JAX = {"relu": jax.nn.relu, "tanh": jnp.tanh, "elu": jax.nn.elu}
 _NUMPY = {
     "relu": lambda x: np.maximum(x, 0.0, out=x),
@@ -83,6 +86,22 @@ def all_finite(tree: Any) -> bool:
     return all(np.isfinite(np.asarray(leaf)).all() for leaf in jax.tree.leaves(tree))
 
 
+def orthogonal(
+    key: PRNGKeyArray, sizes: tuple[int, ...], activation: Activation, last: float
+) -> MLP:
+    r"""Orthogonal weights, $\sqrt2$ long and `last` long in the last layer; biases are 0."""
+    rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+    weights = []
+    for number, (inputs, outputs) in enumerate(pairwise(sizes), start=2):
+        large, small = max(inputs, outputs), min(inputs, outputs)
+        q, r = np.linalg.qr(rng.standard_normal((large, small)))
+        q = q * np.sign(np.diag(r))  # uniform among all rotations
+        gain = last if number == len(sizes) else np.sqrt(2.0)
+        weights.append(jnp.asarray(gain * (q if inputs >= outputs else q.T), jnp.float32))
+    biases = tuple(jnp.zeros(outputs) for outputs in sizes[1:])
+    return MLP(tuple(weights), biases, activation)
+
+
 def _uniform(rng: np.random.Generator, bound: float, shape: tuple[int, ...]) -> Array:
     return jnp.asarray((2.0 * rng.random(shape, np.float32) - 1.0) * np.float32(bound))
 
@@ -116,6 +135,14 @@ class Normaliser(NamedTuple):
     def identity(dims: int) -> "Normaliser":
         """Changes nothing but values beyond 10."""
         return Normaliser(jnp.zeros(()), jnp.zeros(dims), jnp.ones(dims))
+
+    @staticmethod
+    def of(x: Float[np.ndarray, "rows dims"]) -> "Normaliser":
+        """With the statistics of these rows; a constant column keeps its unit."""
+        x = np.asarray(x, np.float64)
+        variance = np.where(constant_columns(x), 1.0, x.var(axis=0))
+        parts = (len(x), x.mean(axis=0), variance)
+        return Normaliser(*(jnp.asarray(part, jnp.float32) for part in parts))
 
     def seen(self, x: Float[np.ndarray, "rows dims"]) -> "Normaliser":
         """After more rows; the merged mean and variance of both parts."""

@@ -38,6 +38,44 @@ def collect(
     )
 
 
+def collect_steps(rng: np.random.Generator, task: Task, policy: Policy, steps: int) -> Trajectories:
+    """Every copy of the task plays `steps` steps, and begins anew where an episode has ended.
+
+    The first episode of each copy comes first. Episodes that are not over at the end are cut:
+    `truncated`, with the observation that they led to. A step that begins an episode is not a
+    transition.
+    """
+    spec, shape = task.spec, (steps, task.envs)
+    observations = np.zeros((steps + 1, task.envs, spec.obs_dim), np.float32)
+    actions = np.zeros((*shape, spec.act_dim), np.int64 if spec.discrete_actions else np.float32)
+    rewards = np.zeros(shape, np.float32)
+    terminated, truncated, fresh = (np.zeros(shape, bool) for _ in range(3))
+    observations[0] = task.reset()
+    tasks = []
+    for t in range(steps):
+        if isinstance(task, MultiTask):
+            tasks.append(task.tasks.copy())
+        actions[t] = policy(rng, observations[t])
+        step = task.step(actions[t])
+        observations[t + 1], rewards[t], terminated[t], truncated[t], fresh[t] = step
+    truncated[-1] |= ~(terminated[-1] | fresh[-1])
+    copies, times = np.nonzero(~fresh.T)
+    last = np.flatnonzero((terminated | truncated)[times, copies])
+    lengths = np.diff(last, prepend=-1)
+    played = Trajectories(
+        observations=observations[times, copies],
+        actions=actions[times, copies],
+        terminated=terminated[times, copies],
+        truncated=truncated[times, copies],
+        offsets=offsets_of(lengths),
+        rewards=rewards[times, copies],
+        final_observations=observations[times[last] + 1, copies[last]],
+        tasks=np.stack(tasks)[times[last], copies[last]] if tasks else None,
+    )
+    later = times[last - lengths + 1] > 0
+    return played.take(np.argsort(later, kind="stable"))
+
+
 def _play(
     rng: np.random.Generator, task: Task, policy: Policy, stochastic: bool
 ) -> tuple[np.ndarray, ...]:

@@ -61,7 +61,7 @@ def test_other_seeds_differ():
 
 
 def test_normalised_observations_are_learned_from():
-    config = replace(TINY, sac=SACConfig(hidden=(16, 16), normalise=True))
+    config = replace(TINY, sac=SACConfig(hidden=(16, 16), normalise="running"))
     task = make_expert_task(config)
     solver = make_solver(config, task)
     *_, last = train_expert(config, task, solver, begin(config, task, solver))

@@ -106,7 +106,7 @@ def test_batches_hold_what_the_world_did(monkeypatch, longest):
 
     def spy(self, key, state, drawn):
         assert not drawn.critics_only
-        seen.append(jax.tree.map(np.asarray, drawn.batches))
+        seen.append(jax.tree.map(np.asarray, drawn.batches[0]))
         return updates(self, key, state, drawn)
 
     monkeypatch.setattr(SAC, "updates", spy)

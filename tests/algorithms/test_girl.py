@@ -170,7 +170,7 @@ def test_airl_is_told_log_pi_of_the_policy_that_acted():
     task = make_task("Pendulum-v1", 4, horizon=30, seed=0, threads=1)
     demos = collect(np.random.default_rng(1), task, UniformPolicy(task), 4)
     expert = held(task, demos, with_next=True)
-    solver = SAC(SACConfig(hidden=(4,), normalise=True), task.spec, play=PLAY)
+    solver = SAC(SACConfig(hidden=(4,), normalise="running"), task.spec, play=PLAY)
     told = []
 
     @traced

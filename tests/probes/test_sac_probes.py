@@ -34,7 +34,7 @@ def learn(spec: Spec, make_batch, updates: int = 1500, **settings):
     columns = make_batch(rng, updates * 64)
     batches = Batch(*(np.float32(c).reshape(updates, 64, *np.shape(c)[1:]) for c in columns))
     state, info = solver.updates(
-        jax.random.key(1), solver.init(jax.random.key(0)), SACDraw(batches)
+        jax.random.key(1), solver.init(jax.random.key(0)), SACDraw([batches])
     )
     assert all(np.isfinite(float(x)) for x in info)
     return solver, state
@@ -148,7 +148,7 @@ def test_the_cost_is_relabelled_inside_the_scan():
     columns = batch(np.random.default_rng(0), 1500 * 64)
     batches = Batch(*(np.float32(c).reshape(1500, 64, *np.shape(c)[1:]) for c in columns))
     state = solver.init(jax.random.key(0))
-    drawn = SACDraw(batches)
+    drawn = SACDraw([batches])
     state, _ = solver.updates(jax.random.key(1), state, drawn, ScaledCost(), jnp.float32(-3.0))
     for s in (-1.0, 1.0):
         assert value(solver, state, s, 0.0) == pytest.approx(3.0 * s, abs=0.15)
@@ -178,5 +178,5 @@ def test_the_adaptive_temperature_reaches_the_target_entropy():
     batches = Batch(zeros, act, act[..., 0] ** 2, zeros, np.ones((updates, n), np.float32))
     state = solver.init(jax.random.key(0))
     for key in (1, 2):
-        state, info = solver.updates(jax.random.key(key), state, SACDraw(batches))
+        state, info = solver.updates(jax.random.key(key), state, SACDraw([batches]))
     assert float(info.entropy) == pytest.approx(0.3, abs=0.1)

@@ -51,7 +51,7 @@ def test_the_fixed_point(rng, spec):
     r"""$Q(\text{gone}, 0) = -c/(1-\gamma)$, and $\gamma$ times that behind a step of the world."""
     solver = solver_for(spec)
     start = solver.init(jax.random.key(0))
-    state, _ = solver.updates(jax.random.key(1), start, SACDraw(episodes(rng, spec)))
+    state, _ = solver.updates(jax.random.key(1), start, SACDraw([episodes(rng, spec)]))
     obs, act = jnp.array([[0.0, 1.0], [1.0, 0.0]]), jnp.zeros((2, 1))
     q = np.asarray(solver.head.q(state.critics, obs, act))
     assert q[:, 0] == pytest.approx(AFTER, abs=0.02)
@@ -64,7 +64,7 @@ def test_waiting_in_the_absorbing_state_is_worth_the_same(rng, spec, eta):
     r"""$U_t(s,a) = h_tQ(s,a) + (1-h_t)Q(\text{gone}, 0)$: no row of a later time is needed."""
     solver = SACEta(solver_for(spec), parse_eta(eta), HORIZON)
     start = solver.init(jax.random.key(0))
-    state, _ = solver.updates(jax.random.key(1), start, SACDraw(episodes(rng, spec)))
+    state, _ = solver.updates(jax.random.key(1), start, SACDraw([episodes(rng, spec)]))
     now = solver.clock.at(jnp.array([0, 1]))
     obs, act = jnp.array([[1.0, 0.0], [0.0, 1.0]]), jnp.zeros((2, 1))
     u = np.asarray(solver.plain.head.q(state.u_critics, now.beside(obs), act))

@@ -111,7 +111,7 @@ def test_a_scan_is_the_same_as_one_update_after_another(rng):
     solver = SAC(SACConfig(hidden=(16, 16)), SPEC)
     batches = jax.tree.map(jnp.asarray, batch_of(rng, 4))
     key = jax.random.key(3)
-    together, _ = solver.updates(key, solver.init(jax.random.key(0)), SACDraw(batches))
+    together, _ = solver.updates(key, solver.init(jax.random.key(0)), SACDraw([batches]))
     one_by_one, update = solver.init(jax.random.key(0)), jax.jit(solver.update)
     for i, k in enumerate(jax.random.split(key, 4)):
         one_by_one, _ = update(one_by_one, jax.tree.map(lambda x, i=i: x[i], batches), k)
@@ -124,7 +124,7 @@ def test_one_compilation_for_all_cycles(rng):
     state = solver.init(jax.random.key(0))
     before = SAC._scan._cache_size()
     for cycle in range(3):
-        state, _ = solver.updates(jax.random.key(cycle), state, SACDraw(batch_of(rng, 3)))
+        state, _ = solver.updates(jax.random.key(cycle), state, SACDraw([batch_of(rng, 3)]))
     assert SAC._scan._cache_size() == before + 1
 
 
@@ -142,7 +142,7 @@ NUMBERS = {
 
 def test_one_compilation_for_all_numbers(rng):
     """Whether a number is there is compiled, how large it is is not; and each of them counts."""
-    drawn = SACDraw(batch_of(rng, 2))
+    drawn = SACDraw([batch_of(rng, 2)])
     start = SACConfig(hidden=(12,), temperature=0.1, max_gradient_norm=1.0)
     configs = [start, *(replace(start, **{name: value}) for name, value in NUMBERS.items())]
     plays = [OffPolicy(), OffPolicy(solver_updates=7, critic_cycles=3)]
@@ -189,7 +189,7 @@ def test_a_draw_is_of_the_replay_and_of_the_expert_where_it_is_cloned(rng):
     play = OffPolicy(solver_updates=5, solver_batch=64, critic_cycles=2)
     for cloning in (0.0, 0.5):
         solver = SAC(SACConfig(hidden=(4,)), SPEC, play=replace(play, cloning=cloning))
-        batches, critics_only = solver.draw(rng, experience(rng, expert=cloning > 0.0))
+        (batches,), critics_only = solver.draw(rng, experience(rng, expert=cloning > 0.0))
         assert critics_only
         assert batches.obs.shape == (5, 64, 3)
         assert set(np.unique(batches.obs)) == set(range(101, 121))
@@ -199,7 +199,7 @@ def test_a_draw_is_of_the_replay_and_of_the_expert_where_it_is_cloned(rng):
         if batches.expert is not None:
             assert batches.expert.act.shape == (5, 64, 2)
             assert (np.asarray(batches.expert.obs) < 0.0).all()
-    timed = solver.draw(rng, experience(rng), timed=True).batches
+    timed = solver.draw(rng, experience(rng), timed=True).batches[0]
     assert np.array_equal(timed.time, (np.asarray(timed.obs[..., 0]) - 1) % 10)
     for cycle, alone in ((1, True), (2, False), (9, False)):
         assert solver.draw(rng, experience(rng, cycle=cycle)).critics_only is alone
@@ -230,7 +230,7 @@ def test_in_the_absorbing_state_there_is_no_policy_to_learn(rng):
     batches = batches._replace(obs=absorbing, next_obs=absorbing)
     start = solver.init(jax.random.key(0))
     kept = jax.tree.map(np.array, (start.actor, start.critics, start.log_temperature))
-    state, info = solver.updates(jax.random.key(1), start, SACDraw(batches))
+    state, info = solver.updates(jax.random.key(1), start, SACDraw([batches]))
     for a, b in zip(jax.tree.leaves(state.actor), jax.tree.leaves(kept[0]), strict=True):
         assert np.array_equal(a, b)
     assert float(state.log_temperature) == float(kept[2])
@@ -243,7 +243,9 @@ def test_gradient_clipping_bounds_the_step(rng):
     huge = batch_of(rng, 1)._replace(cost=np.full((1, 32), 1e6, np.float32))
     for norm in (None, 1e-3):
         solver = SAC(SACConfig(hidden=(8,), max_gradient_norm=norm), SPEC)
-        state, _ = solver.updates(jax.random.key(1), solver.init(jax.random.key(0)), SACDraw(huge))
+        state, _ = solver.updates(
+            jax.random.key(1), solver.init(jax.random.key(0)), SACDraw([huge])
+        )
         first_moment = jax.tree.leaves(state.critic_optimiser)
         size = np.sqrt(sum(float((np.asarray(x) ** 2).sum()) for x in first_moment if x.ndim > 1))
         assert (size < 1e-2) == (norm is not None)
@@ -354,7 +356,7 @@ def test_critics_alone_leave_the_actor_and_the_temperature(rng):
     batches = batch_of(rng, 4, spec=spec)
     before = jax.tree.map(np.array, solver.init(jax.random.key(0)))
     state, _ = solver.updates(
-        jax.random.key(1), solver.init(jax.random.key(0)), SACDraw(batches, critics_only=True)
+        jax.random.key(1), solver.init(jax.random.key(0)), SACDraw([batches], critics_only=True)
     )
     for name in ("actor", "log_temperature", "actor_optimiser"):
         old, new = (jax.tree.leaves(getattr(x, name)) for x in (before, state))
@@ -413,7 +415,7 @@ def test_log_probabilities_of_given_actions(rng):
     assert inside.sum() > 20
     assert found[inside] == pytest.approx(np.asarray(expected)[inside], abs=5e-3)
     assert np.isfinite(np.asarray(head.log_prob(actor, obs, jnp.ones((50, 2))))).all()
-    solver = SAC(SACConfig(hidden=(16,), normalise=True), SPEC)
+    solver = SAC(SACConfig(hidden=(16,), normalise="running"), SPEC)
     state = solver.init(jax.random.key(0))
     shaped = solver.log_prob(state, obs.reshape(5, 10, 3), act.reshape(5, 10, 2))
     assert shaped.shape == (5, 10)
@@ -434,7 +436,7 @@ def test_without_a_regulariser_the_policy_becomes_greedy(rng):
         config = SACConfig(hidden=(16,), temperature=1.0, actor_lr=1e-2, critic_lr=1e-2)
         solver = SAC(config, spec, False, omega)
         state, _ = solver.updates(
-            jax.random.key(1), solver.init(jax.random.key(0)), SACDraw(batches)
+            jax.random.key(1), solver.init(jax.random.key(0)), SACDraw([batches])
         )
         logs = np.asarray(solver.head.log_prob(state.actor, jnp.zeros((1, 1)), jnp.zeros((1, 1))))
         chances[type(omega).__name__] = float(np.exp(logs[0]))

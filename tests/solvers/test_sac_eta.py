@@ -162,8 +162,8 @@ CASES = {
     "tsallis": {"omega": Tsallis(q=1.5)},
     "reference": {"omega": parse_regulariser("kl")},
     "absorbing": {"absorbing": True},
-    "normalise": {"normalise": True},
-    "poisson": {"eta": "poisson:2", "absorbing": True, "normalise": True},
+    "normalise": {"normalise": "running"},
+    "poisson": {"eta": "poisson:2", "absorbing": True, "normalise": "running"},
 }
 
 
@@ -174,7 +174,7 @@ def test_an_update_with_all_that_belongs_to_it_by_hand(rng, case):
     The temperature is 0.5: what $\Omega$ weighs, and where it counts, decides.
     """
     config = SACConfig(
-        hidden=(4,), gamma_rl=GAMMA, temperature=0.5, normalise=case.get("normalise", False)
+        hidden=(4,), gamma_rl=GAMMA, temperature=0.5, normalise=case.get("normalise", "none")
     )
     absorbing, omega = case.get("absorbing", False), case.get("omega", Entropy())
     plain = SAC(config, SPEC, absorbing, omega)
@@ -200,7 +200,7 @@ def test_an_update_with_all_that_belongs_to_it_by_hand(rng, case):
 
     obs, next_obs = (np.asarray(x, np.float64) for x in (batch.obs, batch.next_obs))
     mask, next_mask = (1.0 - x[:, 1] if absorbing else np.ones(64) for x in (obs, next_obs))
-    if config.normalise:
+    if config.normalise != "none":
         mean, variance = state.normaliser.mean, state.normaliser.variance
         obs, next_obs = ((x - mean) / np.sqrt(variance + 1e-8) for x in (obs, next_obs))
 
@@ -282,7 +282,7 @@ def test_a_scan_is_single_updates(rng):
     state = solver.init(jax.random.key(0))
     for key in keys:
         state, _ = update(solver, state, one, key)
-    scanned, _ = solver.updates(jax.random.key(1), solver.init(jax.random.key(0)), SACDraw(both))
+    scanned, _ = solver.updates(jax.random.key(1), solver.init(jax.random.key(0)), SACDraw([both]))
     for a, b in zip(jax.tree.leaves(scanned), jax.tree.leaves(state), strict=True):
         assert np.asarray(a) == pytest.approx(np.asarray(b), abs=1e-5)
 

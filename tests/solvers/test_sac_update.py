@@ -81,7 +81,9 @@ def test_an_update_sees_normalised_observations(rng):
     normaliser = Normaliser.identity(3).seen(
         rng.normal([5.0, -2.0, 0.0], [3.0, 0.5, 1.0], (100, 3)).astype(np.float32)
     )
-    inside, outside = (SAC(SACConfig(hidden=(8,), normalise=on), SPEC) for on in (True, False))
+    inside, outside = (
+        SAC(SACConfig(hidden=(8,), normalise=on), SPEC) for on in ("running", "none")
+    )
     key = jax.random.key(1)
     state = inside.init(jax.random.key(0))
     found, _ = update(inside, state._replace(normaliser=normaliser), batch, key)
@@ -101,15 +103,15 @@ def test_a_discrete_policy_is_judged_by_the_smaller_critic_of_each_action():
     assert float(choice.q[0]) == pytest.approx(0.25 * 1 + 0.75 * 0)
 
 
-@pytest.mark.parametrize("normalise", [False, True])
+@pytest.mark.parametrize("normalise", ["none", "running"])
 def test_actions_drawn_on_the_host_are_those_of_the_device(rng, normalise):
     """Mean and spread before squashing, over 20,000 draws in one state."""
     head, many = GaussianHead(3, 2), 20_000
     actor = MLP.init(jax.random.key(0), (3, 16, 4), "tanh")
     obs = np.repeat(rng.normal(2.0, 1.0, (1, 3)).astype(np.float32), many, axis=0)
     normaliser = Normaliser(jnp.float32(9), jnp.full(3, 1.5), jnp.full(3, 0.25))
-    policy = HeadPolicy(actor, head, Spec(3, 2), normaliser if normalise else None)
-    seen = normaliser(jnp.asarray(obs)) if normalise else jnp.asarray(obs)
+    policy = HeadPolicy(actor, head, Spec(3, 2), normaliser if normalise != "none" else None)
+    seen = normaliser(jnp.asarray(obs)) if normalise != "none" else jnp.asarray(obs)
     device = np.arctanh(np.asarray(head.sample(jax.random.key(1), actor, seen)[0], np.float64))
     host = np.arctanh(policy(rng, obs).astype(np.float64))
     # 5 standard errors of a mean, and of a spread, over so many draws.
@@ -120,7 +122,7 @@ def test_actions_drawn_on_the_host_are_those_of_the_device(rng, normalise):
     assert policy(None, obs[:1]) == pytest.approx(likely, abs=1e-5)
 
 
-@pytest.mark.parametrize("normalise", [False, True])
+@pytest.mark.parametrize("normalise", ["none", "running"])
 def test_cloning_adds_its_gradient_to_that_of_the_actor(rng, normalise):
     r"""$\nabla(L + \lambda\ell) = \nabla L + \lambda\nabla\ell$, read off Adam's first moment.
 
@@ -132,7 +134,7 @@ def test_cloning_adds_its_gradient_to_that_of_the_actor(rng, normalise):
     pairs = ExpertPairs(*batch_of(rng, n=7)[:2])
     state = plain.init(jax.random.key(0))
     state = plain.observe(state, rng.normal(2.0, 3.0, (50, SPEC.obs_dim)))
-    seen = state.normaliser(pairs.obs) if normalise else pairs.obs
+    seen = state.normaliser(pairs.obs) if normalise != "none" else pairs.obs
     wanted = jax.grad(plain.head.cloning_loss)(state.actor, seen, pairs.act)
 
     def moment(solver, batch):

@@ -59,7 +59,7 @@ def learn(mdp: MDP, policy: np.ndarray, eta: Eta, alpha: float = ALPHA) -> Learn
     table = MLP((jnp.asarray(np.log(policy), jnp.float32),), (jnp.zeros(mdp.actions),), "relu")
     state = solver.init(jax.random.key(0))._replace(actor=table)
     steps = rng.integers(episodes.steps, size=UPDATES * 256)
-    drawn = SACDraw(batch(steps, (UPDATES, 256)), critics_only=True)
+    drawn = SACDraw([batch(steps, (UPDATES, 256))], critics_only=True)
     state, _ = solver.updates(jax.random.key(1), state, drawn)
     assert np.array_equal(state.actor.weights[0], np.float32(np.log(policy)))
     return Learned(solver, state, batch(np.arange(episodes.steps), (episodes.steps,)), mdp, policy)

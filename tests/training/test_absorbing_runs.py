@@ -23,7 +23,7 @@ def config(tmp_path_factory):
     played = collect(np.random.default_rng(0), world, UniformPolicy(world), 5)
     save_demos(Demos.of(played, world.spec, "random"), file)
     change = {"env": "Hopper-v5", "demos": str(file), "horizon": 150, "mode": "absorbing"}
-    return configure(TINY, **change, transitions=600, capacity=300, normalise=True)
+    return configure(TINY, **change, transitions=600, capacity=300, normalise="running")
 
 
 @pytest.mark.parametrize("solver", ["sac", "sac-eta"])

@@ -216,7 +216,7 @@ class TestTrust:
         ("demonstrations", "all", 'demonstrations must be a whole number or "none"'),
         ("hidden", [64, "x"], "hidden must be a list, each of it a whole number"),
         ("form", "logd", "form must be one of log_d, logit, log_not_d"),
-        ("normalise", 1, "normalise must be true or false"),
+        ("normalise", 1, "normalise must be one of none, running, demonstrations"),
     ],
 )
 def test_settings_that_are_refused(name, value, message):

@@ -312,7 +312,7 @@ def refused(capsys, *arguments, output="run") -> str:
         (("--demonstrations", "26"), "at most 25, in `etairl train` with --demonstrations 25"),
         (("--transitions", "0"), "transitions must be at least 1"),
         (("--episodes", "1"), "episodes must be at least 2"),
-        (("--preset", "near-clone", "--normalise"), "leave out --normalise"),
+        (("--preset", "near-clone", "--normalise", "running"), "leave out --normalise"),
         (("--algorithm", "gail", "--eta", "poisson:25"), "gail is megan with eta dirac:0"),
         (("--algorithm", "gial"), "gail"),
         (("--mode", "fixed", "--env", "CartPole-v1"), "has no switch for its early ends"),

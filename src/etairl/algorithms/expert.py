@@ -226,7 +226,7 @@ def _learn(
         drawn = replay.draw(rng, (many, config.batch))
         drawn = drawn._replace(actions=scaling.to_solver(drawn.actions))
         key_scan = jax.random.fold_in(key, begin) if begin else key
-        state, info = solver.updates(key_scan, state, SACDraw(Batch.of(drawn)))
+        state, info = solver.updates(key_scan, state, SACDraw([Batch.of(drawn)]))
         infos.append(jax.tree.map(lambda x, share=many / updates: x * share, info))
     return state, jax.tree.map(lambda *parts: sum(parts), *infos)
 

@@ -10,7 +10,7 @@ as an unbroken one.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
@@ -22,11 +22,13 @@ from etairl.experience import Experience, ExpertBuffer
 from etairl.hyper import is_traced
 from etairl.idle import Generator
 from etairl.measures import FutureSampler
-from etairl.rollouts import collect
+from etairl.rollouts import collect, collect_steps
 from etairl.solvers.policy import ActionScaling
-from etairl.solvers.solver import Solver, SolverState
+from etairl.solvers.solver import Solver, SolverState, fold_in, mean_info
 from etairl.tasks import with_self_loops
-from etairl.types import InputError, Task, Trajectories, check_range
+from etairl.types import InputError, Task, Trajectories, check_choice, check_range
+
+Rollout = Literal["episodes", "steps"]
 
 
 @dataclass(frozen=True)
@@ -36,9 +38,14 @@ class GirlConfig:
     transitions: int = 1_100_000
     """transitions of the learner in the world in all [Max-Transitions]"""
     episodes: int = 10
-    """episodes of the learner in one cycle [N]"""
+    """copies of the task, and so episodes of the learner in one cycle [N]"""
+    rollout: Rollout = "episodes"
+    """what each copy plays in a cycle: episodes (one, to its end) or steps (as many as the horizon
+    has; where an episode ends early another begins)"""
     cost_updates: int = 50
-    """gradient updates of the cost [D-Epoch]"""
+    """gradient updates of the cost in a cycle [D-Epoch]"""
+    cost_updates_per_step: float | None = None
+    """the same by transitions of the learner; then cost_updates does not count"""
     cost_batch: int = 512
     """pairs of either side in one of them [D-Batch]"""
     cost_every: int = 1
@@ -61,6 +68,13 @@ class GirlConfig:
         rows = ("capacity", "expert_capacity", "fresh_cycles", "remaining_cycles")
         check_range(self, "[1, inf)", *counts, *rows)
         check_range(self, "[0, 1]", "fresh_share")
+        check_range(self, "(0, inf)", "cost_updates_per_step")
+        check_choice("rollout", self.rollout, get_args(Rollout))
+
+    @staticmethod
+    def upgraded(data: dict[str, Any]) -> dict[str, Any]:
+        """Settings of a file, also of versions up to 0.3."""
+        return {"rollout": "episodes", "cost_updates_per_step": None} | data
 
 
 class State(NamedTuple):
@@ -82,7 +96,7 @@ class Cycle(NamedTuple):
     cost_info: Any
     """metrics of the cost family; None in cycles without cost updates"""
     solver_info: Any
-    """metrics of the solver"""
+    """metrics of the solver; None in cycles without updates of it"""
 
 
 @dataclass(frozen=True)
@@ -118,13 +132,17 @@ class Girl:
     def init(self, expert: ExpertBuffer) -> State:
         """Untrained players."""
         key_cost, key_solver = jax.random.split(jax.random.key(self.seed))
-        cost = self.cost.init(key_cost, as_points(expert.transitions()))
-        return State(cost, self.solver.init(key_solver), 0, 0)
+        shown = expert.transitions()
+        cost = self.cost.init(key_cost, as_points(shown))
+        solver = self.solver.begin(self.solver.init(key_solver), shown.observations)
+        return State(cost, solver, 0, 0)
 
     def make_buffer(self, task: Task) -> EpisodeBuffer:
         """Memory for the replay, and for the last cycles on which the run is judged."""
         config, spec = self.config, task.spec
-        cycle = config.episodes * (task.horizon + 1)
+        # Every step of a cycle of steps may be an episode of its own.
+        longest = task.horizon + 1 if config.rollout == "episodes" else 3 * task.horizon
+        cycle = config.episodes * longest
         wanted = max(config.capacity, config.remaining_cycles * cycle)
         # No run has more rows than three for each transition: beside its steps an episode has what
         # it led to, and perhaps a self-loop. Two cycles more: one that is being added, and one for
@@ -145,20 +163,29 @@ def girl(
             jax.random.fold_in(jax.random.key(game.seed), cycle + 1)
         )
         expert.assign_tasks(task, game.seed, cycle, config.episodes)
-        played = collect(rng, task, game.solver.policy(solver_state), config.episodes)  # line 3
+        policy, before = game.solver.policy(solver_state), transitions
+        if config.rollout == "steps":
+            played = collect_steps(rng, task, policy, task.horizon)
+        else:
+            played = collect(rng, task, policy, config.episodes)  # line 3
         transitions += played.steps
         rolled_out = with_self_loops(played, task)
         buffer.extend(rolled_out, scaling.to_solver(rolled_out.actions))
-        data = Experience(buffer, buffer.newest(rows=config.capacity), expert, cycle)
+        replay = buffer.newest(rows=config.capacity)
+        data = Experience(buffer, replay, expert, cycle, before, transitions, config.transitions)
         cost_info = None
         if game.cost.learns and cycle % config.cost_every == 0:
-            own = _draw_own(game, rng, data)  # line 4
-            theirs = _draw_expert(game, rng, expert, cycle)  # line 5
             # Before anything of the solver changes: log pi is that of the policy that acted.
             log_prob = partial(game.solver.log_prob, solver_state)
-            cost_state, cost_info = game.cost.updates(
-                key_cost, cost_state, own, theirs, log_prob
-            )  # line 6
+            infos = []
+            for many in data.scans(config.cost_updates, config.cost_updates_per_step):
+                own = _draw_own(game, rng, data, many)  # line 4
+                theirs = _draw_expert(game, rng, expert, cycle, many)  # line 5
+                cost_state, info = game.cost.updates(
+                    fold_in(key_cost, len(infos)), cost_state, own, theirs, log_prob
+                )  # line 6
+                infos.append(info)
+            cost_info = mean_info(infos)
         solver_state = game.solver.observe(solver_state, rolled_out.observations)
         drawn = game.solver.draw(rng, data)
         solver_state, solver_info = game.solver.updates(
@@ -170,7 +197,7 @@ def girl(
         )
 
 
-def _draw_own(game: Girl, rng: np.random.Generator, data: Experience) -> Points:
+def _draw_own(game: Girl, rng: np.random.Generator, data: Experience, many: int) -> Points:
     config = game.config
     fresh = round(config.fresh_share * config.cost_batch)
     parts = []
@@ -178,24 +205,26 @@ def _draw_own(game: Girl, rng: np.random.Generator, data: Experience) -> Points:
         (data.buffer.newest(cycles=config.fresh_cycles), fresh),
         (data.replay, config.cost_batch - fresh),
     ):
-        steps = game.sampler.rows(rng, episodes.offsets, config.cost_updates * each)
-        parts.append(episodes.rows(steps).reshape(config.cost_updates, each))
+        steps = game.sampler.rows(rng, episodes.offsets, many * each)
+        parts.append(episodes.rows(steps).reshape(many, each))
     rows = np.concatenate(parts, axis=1)
     return as_points(data.buffer.transitions(rows.ravel(), rows.shape))
 
 
-def _draw_expert(game: Girl, rng: np.random.Generator, expert: ExpertBuffer, cycle: int) -> Points:
+def _draw_expert(
+    game: Girl, rng: np.random.Generator, expert: ExpertBuffer, cycle: int, many: int
+) -> Points:
     config, generated = game.config, game.generated
     episodes = expert.replay(game.seed, cycle, config.episodes, config.expert_capacity)
     made = 0
     if generated is not None and cycle >= generated.warmup:
         made = round(generated.share * config.cost_batch)
-    shape = (config.cost_updates, config.cost_batch - made)
+    shape = (many, config.cost_batch - made)
     steps = game.sampler.rows(rng, episodes.offsets, shape[0] * shape[1])
     points = as_points(expert.buffer.transitions(episodes.rows(steps), shape))
     if generated is None or not made:
         return points
-    shape = (config.cost_updates, made)
+    shape = (many, made)
     starts = generated.generator.starts(rng, episodes.offsets, shape[0] * shape[1])
     states = expert.buffer.observations[episodes.rows(starts)]
     futures = (part.reshape(*shape, -1) for part in generated.generator.futures(rng, states))

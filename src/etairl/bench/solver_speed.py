@@ -121,7 +121,7 @@ def bench_update(
 
     def one_round() -> None:
         nonlocal state
-        drawn = SACDraw(Batch.of(replay.draw(rng, (updates, batch))))
+        drawn = SACDraw([Batch.of(replay.draw(rng, (updates, batch)))])
         state, _ = solver.updates(jax.random.key(0), state, drawn)
         jax.block_until_ready(state)
 

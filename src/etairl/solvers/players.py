@@ -8,15 +8,12 @@ from typing_extensions import override
 
 from etairl.eta import Eta
 from etairl.experience import World
-from etairl.solvers.clock import has_clock
+from etairl.solvers.ppo import PPOEtaSettings, PPOSettings
 from etairl.solvers.sac import SAC
 from etairl.solvers.sac_config import OffPolicy, SACConfig
 from etairl.solvers.sac_eta import SACEta, sac_eta
-from etairl.solvers.solver import SolverConfig
+from etairl.solvers.solver import SolverConfig, time_warnings
 from etairl.types import InputError
-
-_MUCH_BEYOND = 0.05
-"""share of a weighting beyond the horizon that is worth a warning"""
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,7 @@ class SACSettings(SolverConfig):
 
     def check(self, omega: str) -> None:
         """Refuse settings that contradict each other."""
-        if self.sac.normalise and (self.play.warm_start or omega == "kl"):
+        if self.sac.normalise != "none" and (self.play.warm_start or omega == "kl"):
             raise InputError("a cloned actor takes plain observations: leave out --normalise")
         if omega not in ("entropy", "kl") and self.sac.temperature is None:
             raise InputError(
@@ -82,24 +79,11 @@ class SACEtaSettings(SolverConfig):
 
     def warnings(self, eta: Eta, gamma_irl: float, horizon: int) -> list[str]:
         """Where it is plain SAC, what it cannot learn, and where the players disagree."""
-        said, gamma_rl = [], self.gamma_rl
-        beta, beyond = eta.discount(gamma_rl), eta.tail(horizon) or 0.0
-        if beta is not None:
-            said.append(f"with eta {eta}, sac-eta is sac with discount {beta:g}: one critic")
-        elif has_clock(eta) and beyond > _MUCH_BEYOND:
-            said.append(
-                f"{beyond:.0%} of eta {eta} lie beyond the horizon of {horizon} steps: for sac-eta "
-                "they lie at its end"
-            )
-        if gamma_irl != gamma_rl:
-            said.append(
-                f"the cost weighs time with gamma_irl {gamma_irl:g}, sac-eta with gamma_rl "
-                f"{gamma_rl:g}: the players have different criteria unless these are equal"
-            )
-        return said
+        return time_warnings(self.kind, eta, self.gamma_rl, gamma_irl, horizon)
 
 
 SOLVERS: dict[str, Callable[[], SolverConfig]] = {
-    settings.kind: settings for settings in (SACSettings, SACEtaSettings)
+    settings.kind: settings
+    for settings in (SACSettings, SACEtaSettings, PPOSettings, PPOEtaSettings)
 }
 """the settings of each solver by its name; `SOLVERS[name] = MySettings` adds one"""

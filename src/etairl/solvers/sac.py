@@ -30,6 +30,8 @@ from etairl.solvers.solver import (
     ExpertPairs,
     Solver,
     expert_pairs,
+    fold_in,
+    mean_info,
     relabelled_scan,
     replay_batches,
 )
@@ -65,7 +67,8 @@ class SACInfo(NamedTuple):
 class SACDraw(NamedTuple):
     """What the updates of a cycle learn from."""
 
-    batches: Batch
+    batches: list[Batch]
+    """one for each scan"""
     critics_only: bool = False
     """actor and temperature stay: critics first learn to judge an actor from elsewhere"""
 
@@ -87,6 +90,11 @@ class SAC(Solver[SACState]):
     def needs_clone(self) -> bool:
         """For a warm start, or as what the policy stays close to."""
         return self.play.warm_start or isinstance(self.omega, KullbackLeibler)
+
+    @property
+    def normalises(self) -> bool:
+        """Whether observations are standardised."""
+        return self.config.normalise != "none"
 
     @property
     def head(self) -> Head:
@@ -115,6 +123,12 @@ class SAC(Solver[SACState]):
             temperature_optimiser=start_optimiser(self.optimiser(1.0), log_temperature),
         )
 
+    def begin(self, state: Any, shown: Float[np.ndarray, "rows obs"]) -> Any:
+        """Take the statistics of the demonstrations, if observations are standardised by them."""
+        if self.config.normalise != "demonstrations":
+            return state
+        return state._replace(normaliser=Normaliser.of(shown))
+
     def from_clone(self, state: Any, actor: MLP) -> Any:
         """Start from a cloned actor, stay close to it, or both, as the settings say."""
         if self.absorbing:
@@ -129,22 +143,24 @@ class SAC(Solver[SACState]):
 
     def draw(self, rng: np.random.Generator, data: Experience, timed: bool = False) -> SACDraw:
         """Transitions of the replay, and pairs of the expert where it is cloned."""
-        play = self.play
-        shape = (play.solver_updates, play.solver_batch)
-        batches = replay_batches(rng, data, shape, timed)
-        if enabled(play.cloning):
-            batches = batches._replace(expert=expert_pairs(rng, data, shape))
-        return SACDraw(batches, data.cycle < play.critic_cycles)
+        play, scans = self.play, []
+        for many in data.scans(play.solver_updates, play.updates_per_step):
+            shape = (many, play.solver_batch)
+            batches = replay_batches(rng, data, shape, timed)
+            if enabled(play.cloning):
+                batches = batches._replace(expert=expert_pairs(rng, data, shape))
+            scans.append(batches)
+        return SACDraw(scans, data.cycle < play.critic_cycles)
 
     def observe(self, state: SACState, observations: Float[np.ndarray, "rows obs"]) -> SACState:
         """Take new observations into the statistics of the normaliser, if there is one."""
-        if not self.config.normalise:
+        if self.config.normalise != "running":
             return state
         return state._replace(normaliser=state.normaliser.seen(observations))
 
     def policy(self, state: SACState) -> HeadPolicy:
         """The policy as it is now, on the host."""
-        normaliser = state.normaliser if self.config.normalise else None
+        normaliser = state.normaliser if self.normalises else None
         return HeadPolicy(state.actor, self.head, self.spec, normaliser)
 
     @override
@@ -159,7 +175,7 @@ class SAC(Solver[SACState]):
         shape = obs.shape[:-1]
         obs, act = obs.reshape(-1, obs.shape[-1]), act.reshape(-1, act.shape[-1])
         mask = self.in_world(obs)
-        if self.config.normalise:
+        if self.normalises:
             obs = state.normaliser(obs)
         return (mask * self.head.log_prob(state.actor, obs, act)).reshape(shape)
 
@@ -178,7 +194,7 @@ class SAC(Solver[SACState]):
         obs, next_obs = batch.obs, batch.next_obs
         # Log-probabilities are computed everywhere and masked afterwards: no NaN can slip through.
         mask, next_mask = self.in_world(obs), self.in_world(next_obs)
-        if config.normalise:
+        if self.normalises:
             obs, next_obs = state.normaliser(obs), state.normaliser(next_obs)
         temperature = jnp.exp(state.log_temperature)
         choice = head.choose(
@@ -218,9 +234,14 @@ class SAC(Solver[SACState]):
         drawn: SACDraw,
         cost: CostFunction | None = None,
         cost_state: Any = None,
-    ) -> tuple[SACState, SACInfo]:
-        """All updates in one compiled scan; info is averaged over them."""
-        return self._scan(state, drawn.batches, key, cost, cost_state, drawn.critics_only)
+    ) -> tuple[SACState, SACInfo | None]:
+        """All updates in compiled scans; info is averaged over them."""
+        infos = []
+        for number, batches in enumerate(drawn.batches):
+            key_scan = fold_in(key, number)
+            state, info = self._scan(state, batches, key_scan, cost, cost_state, drawn.critics_only)
+            infos.append(info)
+        return state, mean_info(infos)
 
     @partial(jax.jit, static_argnums=6, donate_argnums=1)
     def _scan(
@@ -267,7 +288,7 @@ class SAC(Solver[SACState]):
         r"""Add $\lambda\nabla\ell(\pi; s_E, a_E)$, the gradient of behaviour cloning."""
         if expert is None:
             return grads
-        obs = state.normaliser(expert.obs) if self.config.normalise else expert.obs
+        obs = state.normaliser(expert.obs) if self.normalises else expert.obs
         cloned = jax.grad(self.head.cloning_loss)(state.actor, obs, expert.act)
         return jax.tree.map(lambda own, theirs: own + self.play.cloning * theirs, grads, cloned)
 

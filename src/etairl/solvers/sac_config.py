@@ -1,12 +1,13 @@
 """Hyper-parameters of soft actor-critic, and how it takes part in the game."""
 
 from dataclasses import dataclass
+from typing import Any, get_args
 
 import numpy as np
 
 from etairl.hyper import traced
-from etairl.networks import Activation, check_widths
-from etairl.types import InputError, check_range
+from etairl.networks import Activation, Normalise, check_widths
+from etairl.types import InputError, check_choice, check_range
 
 
 @traced
@@ -36,8 +37,8 @@ class SACConfig:
     """None is minus the number of action columns, or a third of the largest for discrete actions"""
     max_gradient_norm: float | None = None
     """clip gradients to this norm"""
-    normalise: bool = False
-    """standardise observations with running statistics"""
+    normalise: Normalise = "none"
+    """standardise observations: with running statistics, or with those of the demonstrations"""
 
     def __post_init__(self):
         check_range(self, "[0, 1)", "gamma_rl")
@@ -45,8 +46,15 @@ class SACConfig:
         check_widths("hidden", self.hidden, self.activation)
         rates = ("actor_lr", "critic_lr", "temperature_lr", "max_gradient_norm")
         check_range(self, "(0, inf)", *rates, "temperature", "first_temperature")
+        check_choice("normalise", self.normalise, get_args(Normalise))
         if self.target_entropy is not None and not np.isfinite(self.target_entropy):
             raise InputError(f"target_entropy must be finite, got {self.target_entropy}")
+
+    @staticmethod
+    def upgraded(data: dict[str, Any]) -> dict[str, Any]:
+        """Settings of a file, also of versions up to 0.3."""
+        old = data.get("normalise")
+        return data | {"normalise": "running" if old else "none"} if type(old) is bool else data
 
 
 @traced
@@ -56,6 +64,8 @@ class OffPolicy:
 
     solver_updates: int = 500
     """gradient updates of the solver in one cycle [SAC-Epoch]"""
+    updates_per_step: float | None = None
+    """the same by transitions of the learner; then solver_updates does not count"""
     solver_batch: int = 256
     """transitions in one of them [SAC-Batch]"""
     critic_cycles: int = 0
@@ -69,3 +79,9 @@ class OffPolicy:
     def __post_init__(self):
         check_range(self, "[1, inf)", "solver_updates", "solver_batch")
         check_range(self, "[0, inf)", "critic_cycles", "cloning")
+        check_range(self, "(0, inf)", "updates_per_step")
+
+    @staticmethod
+    def upgraded(data: dict[str, Any]) -> dict[str, Any]:
+        """Settings of a file, also of versions up to 0.3."""
+        return {"updates_per_step": None} | data

@@ -34,7 +34,14 @@ from etairl.solvers.heads import Head, Seen
 from etairl.solvers.policy import HeadPolicy
 from etairl.solvers.sac import SAC, SACDraw, SACState
 from etairl.solvers.sac_losses import critic_loss
-from etairl.solvers.solver import Batch, CostFunction, Solver, relabelled_scan
+from etairl.solvers.solver import (
+    Batch,
+    CostFunction,
+    Solver,
+    fold_in,
+    mean_info,
+    relabelled_scan,
+)
 
 
 class EtaState(NamedTuple):
@@ -152,6 +159,10 @@ class SACEta(Solver[EtaState]):
         r"""$\log\pi(a \mid s)$ of actions as the head sees them; 0 in the absorbing state."""
         return self.plain.log_prob(state.plain, obs, act)
 
+    def begin(self, state: EtaState, shown: Float[np.ndarray, "rows obs"]) -> EtaState:
+        """Take the statistics of the demonstrations, if observations are standardised by them."""
+        return self.plain.begin(state, shown)
+
     def from_clone(self, state: EtaState, actor: MLP) -> EtaState:
         """Start from a cloned actor, stay close to it, or both, as the settings say."""
         return self.plain.from_clone(state, actor)
@@ -182,7 +193,7 @@ class SACEta(Solver[EtaState]):
         )
         obs, next_obs = batch.obs, batch.next_obs
         mask, next_mask = plain.in_world(obs), plain.in_world(next_obs)
-        if config.normalise:
+        if plain.normalises:
             obs, next_obs = state.normaliser(obs), state.normaliser(next_obs)
         now, after = clock.at(batch.time), clock.at(batch.time + 1)
         timed = now.beside(obs)
@@ -242,10 +253,17 @@ class SACEta(Solver[EtaState]):
         drawn: SACDraw,
         cost: CostFunction | None = None,
         cost_state: Any = None,
-    ) -> tuple[EtaState, EtaInfo]:
-        """All updates in one compiled scan; info is averaged over them."""
-        batches, critics_only = drawn
-        return self._scan(state, batches, key, cost, cost_state, self.clock, critics_only)
+    ) -> tuple[EtaState, EtaInfo | None]:
+        """All updates in compiled scans; info is averaged over them."""
+        infos = []
+        for number, batches in enumerate(drawn.batches):
+            state, info = self._scan(
+                *(state, batches, fold_in(key, number), cost, cost_state),
+                self.clock,
+                drawn.critics_only,
+            )
+            infos.append(info)
+        return state, mean_info(infos)
 
     @partial(jax.jit, static_argnums=7, donate_argnums=1)
     def _scan(

@@ -16,6 +16,7 @@ from etairl.buffers import Transitions
 from etairl.eta import Eta
 from etairl.experience import Experience, World
 from etairl.networks import MLP, Normaliser
+from etairl.solvers.clock import has_clock
 from etairl.types import Policy
 
 CostFunction = Callable[[Any, Array, Array, Array], Array]
@@ -93,6 +94,10 @@ class Solver(Protocol[AnyState]):
         """Untrained networks."""
         ...
 
+    def begin(self, state: AnyState, shown: Float[np.ndarray, "rows obs"]) -> AnyState:
+        """Take the observations of the demonstrations into the statistics of the inputs."""
+        return state
+
     def from_clone(self, state: AnyState, actor: MLP) -> AnyState:
         """The untrained state with a cloned actor where it is wanted."""
         return state
@@ -125,8 +130,8 @@ class Solver(Protocol[AnyState]):
     ) -> tuple[AnyState, Any]:
         """The updates of a cycle, on what was drawn; `cost(cost_state, obs, act, next_obs)`.
 
-        Also returns a `NamedTuple` of metrics, averaged over the updates. Without `cost` the true
-        costs count.
+        Also returns a `NamedTuple` of metrics, averaged over the updates, or None if there were
+        none. Without `cost` the true costs count.
         """
         ...
 
@@ -165,6 +170,51 @@ class SolverConfig(Protocol):
         return []
 
 
+_MUCH_BEYOND = 0.05
+"""share of a weighting beyond the horizon that is worth a warning"""
+
+
+def time_warnings(
+    kind: str, eta: Eta, gamma_rl: float, gamma_irl: float, horizon: int
+) -> list[str]:
+    """Of a solver that weighs time: where it is plain, what it cannot learn, where players differ.
+
+    Args:
+        kind: the name of the solver, which is that of the plain one and `-eta`.
+        eta: the weighting.
+        gamma_rl: the discount of the solver.
+        gamma_irl: the discount of the cost player's draws.
+        horizon: steps of an episode.
+    """
+    said, beta, beyond = [], eta.discount(gamma_rl), eta.tail(horizon) or 0.0
+    if beta is not None:
+        plain = kind.removesuffix("-eta")
+        said.append(f"with eta {eta}, {kind} is {plain} with discount {beta:g}: one critic")
+    elif has_clock(eta) and beyond > _MUCH_BEYOND:
+        said.append(
+            f"{beyond:.0%} of eta {eta} lie beyond the horizon of {horizon} steps: for {kind} "
+            "they lie at its end"
+        )
+    if gamma_irl != gamma_rl:
+        said.append(
+            f"the cost weighs time with gamma_irl {gamma_irl:g}, {kind} with gamma_rl "
+            f"{gamma_rl:g}: the players have different criteria unless these are equal"
+        )
+    return said
+
+
+def fold_in(key: PRNGKeyArray, number: int) -> PRNGKeyArray:
+    """The key of a scan among several; that of the first is the key itself."""
+    return jax.random.fold_in(key, number) if number else key
+
+
+def mean_info(infos: list[Any]) -> Any:
+    """The mean of the metrics of scans of equal length; None without any."""
+    if len(infos) < 2:
+        return infos[0] if infos else None
+    return jax.tree.map(lambda *parts: np.mean(parts), *infos)
+
+
 def replay_batches(
     rng: np.random.Generator, data: Experience, shape: tuple[int, int], timed: bool = False
 ) -> Batch:
@@ -172,6 +222,30 @@ def replay_batches(
     steps = rng.integers(data.replay.steps, size=shape[0] * shape[1])
     t = data.buffer.transitions(data.replay.rows(steps), shape)
     return Batch.of(t, data.replay.times(steps).reshape(shape) if timed else None)
+
+
+class NewestRows(NamedTuple):
+    """Every step of the newest cycle, episode by episode."""
+
+    batch: Batch
+    """with time indices"""
+    last: Float[Array, " rows"]
+    """1 where an episode ends"""
+    mask: Float[Array, " rows"]
+    """0 in rows that only fill up"""
+
+
+def newest_rows(data: Experience, multiple: int) -> NewestRows:
+    """For on-policy solvers; filled up to a multiple of some number, so that few sizes occur."""
+    newest = data.buffer.newest(cycles=1)
+    many = newest.steps
+    steps = np.minimum(np.arange(-(-many // multiple) * multiple), many - 1)
+    t = data.buffer.transitions(newest.rows(steps), (len(steps),))
+    last = np.zeros(len(steps), np.float32)
+    last[newest.offsets[1:] - 1] = 1.0
+    last[many:] = 1.0
+    mask = (np.arange(len(steps)) < many).astype(np.float32)
+    return NewestRows(Batch.of(t, newest.times(steps)), jnp.asarray(last), jnp.asarray(mask))
 
 
 def expert_pairs(rng: np.random.Generator, data: Experience, shape: tuple[int, int]) -> ExpertPairs:

@@ -54,7 +54,8 @@ def measure(
 ) -> tuple[dict[str, Any], Best]:
     """A line of metrics; every so many cycles with MMD², and the best players so far."""
     config, state = prepared.config, cycle.state
-    played = cycle.rolled_out
+    # In a cycle of steps those that begin later are cut.
+    played = cycle.rolled_out.take(np.arange(config.girl.episodes))
     assert played.returns is not None
     world = without_absorbing(played) if config.mode == "absorbing" else played
     row: dict[str, Any] = {
@@ -68,7 +69,8 @@ def measure(
     row |= solved(prepared, played, scale)
     if cycle.cost_info is not None:
         row |= {f"cost/{k}": float(v) for k, v in cycle.cost_info._asdict().items()}
-    row |= {f"solver/{k}": float(v) for k, v in cycle.solver_info._asdict().items()}
+    if cycle.solver_info is not None:
+        row |= {f"solver/{k}": float(v) for k, v in cycle.solver_info._asdict().items()}
     last = state.transitions >= config.girl.transitions
     if state.cycles % config.measure_every == 0 or last:
         row |= {f"mmd2_{name}": value for name, value in prepared.reference.mmd2(world).items()}
@@ -128,7 +130,8 @@ def write_result(
     save_tree(path / "cost.safetensors", prepared.game.cost.stored(state.cost))
     save_tree(path / "best-policy.safetensors", (best.actor, best.normaliser))
     last = rows[-config.girl.remaining_cycles :]
-    remaining = buffer.trajectories(buffer.newest(cycles=len(last)))
+    whole = buffer.newest(cycles=len(last), first=config.girl.episodes)
+    remaining = buffer.trajectories(whole)
     scaling = ActionScaling(prepared.task.spec)
     remaining = replace(remaining, actions=scaling.to_task(remaining.actions))
     if config.mode == "absorbing":

@@ -127,7 +127,7 @@ def _many_tasks(column: str, inputs: Inputs, **girl: int) -> TrainConfig:
             OffPolicy(cloning=1.0),
             SACConfig(
                 hidden=(128, 128),
-                normalise=True,
+                normalise="running",
                 gamma_rl=0.95,
                 actor_lr=1e-3,
                 critic_lr=1e-3,

@@ -10,6 +10,7 @@ import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -207,6 +208,7 @@ class Session:
                 [t.final_observations for t in episodes if t.final_observations is not None]
             ),
             "lengths": np.concatenate([t.lengths for t in episodes]),
+            "episodes": np.array([len(t) for t in episodes]),
         }
         checkpoints = self.directory.checkpoints
         checkpoints.save_segment(state.cycles - len(episodes), state.cycles, arrays)
@@ -219,11 +221,10 @@ class Session:
         prepared, checkpoints = self.prepared, self.directory.checkpoints
         trees, values = checkpoints.load({"cost": state.cost, "solver": state.solver, "best": best})
         prepared.game.cost.check(trees["cost"], prepared.cost)
-        each = prepared.config.girl.episodes
         for _, _, arrays in checkpoints.load_segments(values["cycle"]):
-            whole = _episodes(arrays)
-            for first in range(0, len(whole), each):
-                part = whole.take(np.arange(first, first + each))
+            whole, ends = _episodes(arrays), np.cumsum(arrays["episodes"])
+            for first, end in pairwise([0, *ends]):
+                part = whole.take(np.arange(first, end))
                 buffer.extend(part, part.actions)
         prepared.task.replay(np.asarray(values["resets"]))
         again = State(trees["cost"], trees["solver"], values["cycle"], values["transitions"])

@@ -1,0 +1,388 @@
+r"""Proximal policy optimisation: the on-policy solver, plain or for the $\eta$-criterion.
+
+It learns from the episodes of the newest cycle only, all epochs in one compiled scan. With a
+weighting, the advantages are those of $J_\eta$ (`ppo_losses.eta_advantages`), for which a second
+critic learns $\bar U$. As in `etairl.solvers.sac` there is a reward here, $-c$, and nowhere else.
+"""
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float, PRNGKeyArray
+from typing_extensions import override
+
+from etairl.eta import Eta
+from etairl.experience import Experience, World
+from etairl.hyper import enabled, traced
+from etairl.networks import MLP, Normaliser, Rows, Scalar, orthogonal, start_optimiser
+from etairl.regularisers import Entropy, Regulariser
+from etairl.solvers.clock import Clock, make_clock
+from etairl.solvers.heads import LOG_STD_MAX, LOG_STD_MIN, Head, make_head
+from etairl.solvers.policy import HeadPolicy
+from etairl.solvers.ppo_config import PPOConfig
+from etairl.solvers.ppo_losses import (
+    Advantages,
+    Values,
+    advantages,
+    clipped_loss,
+    eta_advantages,
+    masked_mean,
+    standardised,
+)
+from etairl.solvers.solver import (
+    Batch,
+    CostFunction,
+    Solver,
+    SolverConfig,
+    newest_rows,
+    time_warnings,
+)
+from etairl.types import InputError, Spec
+
+
+class Networks(NamedTuple):
+    """What gradients change."""
+
+    actor: MLP
+    critic: MLP
+    r"""of $v$"""
+    u_critic: MLP | None
+    r"""of $\bar U$; None without a weighting"""
+
+
+class PPOState(NamedTuple):
+    """What the next update needs."""
+
+    networks: Networks
+    normaliser: Normaliser
+    optimiser: optax.OptState
+
+    @property
+    def actor(self) -> MLP:
+        """The policy."""
+        return self.networks.actor
+
+
+class PPOInfo(NamedTuple):
+    """Metrics of the updates of a cycle."""
+
+    actor_loss: Scalar
+    critic_loss: Scalar
+    entropy: Scalar
+    r"""the mean of $-\log\pi(a \mid s)$ before the updates"""
+    clipped: Scalar
+    """share of the actions whose probability has left the clip"""
+    divergence: Scalar
+    r"""$\mathbb{E}[\log\pi_{\text{old}} - \log\pi]$ in the last epoch"""
+    explained: Scalar
+    """share of the variance of the returns that the critic foresaw"""
+    learning_rate: Scalar
+
+
+class PPODraw(NamedTuple):
+    """The steps of the newest cycle, episode by episode, filled up to whole minibatches."""
+
+    batch: Batch
+    last: Float[Array, " rows"]
+    """1 where an episode ends"""
+    mask: Float[Array, " rows"]
+    """0 in rows that only fill up"""
+    progress: Scalar
+    """of the run, from 0 to 1"""
+
+
+class _Minibatch(NamedTuple):
+    obs: Array
+    act: Array
+    log_prob: Rows
+    targets: Advantages
+    mask: Rows
+
+
+@traced
+@dataclass(frozen=True)
+class PPO(Solver[PPOState]):
+    """Proximal policy optimisation for a task of the given sizes."""
+
+    config: PPOConfig
+    spec: Spec
+    absorbing: bool = False
+    """the last column of an observation marks the absorbing state, whose only action is 0"""
+    omega: Regulariser = Entropy()
+    """with weight 1: the temperature is its weight"""
+    eta: Eta | None = None
+    """the weighting that the advantages follow; None for plain discounting"""
+    horizon: int = 0
+    """of an episode, with a weighting"""
+
+    @property
+    def head(self) -> Head:
+        """Continuous or discrete."""
+        return make_head(self.spec)
+
+    @property
+    def clock(self) -> Clock | None:
+        """What the time decides; None without a weighting."""
+        if self.eta is None:
+            return None
+        return make_clock(self.eta, float(self.config.gamma_rl), self.horizon)
+
+    def init(self, key: PRNGKeyArray) -> PPOState:
+        """Fresh networks: orthogonal, and an actor that does not look at the state yet."""
+        config, outputs = self.config, self.head.shape.actor_outputs
+        keys = jax.random.split(key, 3)
+        sizes = (self.spec.obs_dim, *config.hidden)
+        make = partial(orthogonal, activation=config.activation)
+        actor = make(keys[0], (*sizes, outputs), last=0.01)
+        if self.spec.discrete_actions is None:
+            actor = _with_spread(actor, config.first_std)
+        critic = make(keys[1], (*sizes, 1), last=1.0)
+        u_critic = None
+        if (clock := self.clock) is not None:
+            seen = sizes[0] + clock.time_features.shape[1]
+            u_critic = make(keys[2], (seen, *config.hidden, 1), last=1.0)
+        networks = Networks(actor, critic, u_critic)
+        optimiser = start_optimiser(self._optimiser(1.0), networks)
+        return PPOState(networks, Normaliser.identity(self.spec.obs_dim), optimiser)
+
+    @override
+    def begin(self, state: PPOState, shown: Float[np.ndarray, "rows obs"]) -> PPOState:
+        if self.config.normalise == "demonstrations":
+            return state._replace(normaliser=Normaliser.of(shown))
+        return state
+
+    @override
+    def observe(self, state: PPOState, observations: Float[np.ndarray, "rows obs"]) -> PPOState:
+        if self.config.normalise == "running":
+            return state._replace(normaliser=state.normaliser.seen(observations))
+        return state
+
+    @override
+    def policy(self, state: PPOState) -> HeadPolicy:
+        return HeadPolicy(state.actor, self.head, self.spec, self._normaliser(state))
+
+    @override
+    def log_prob(
+        self, state: PPOState, obs: Float[Array, "*rows obs"], act: Float[Array, "*rows act"]
+    ) -> Float[Array, "*rows"]:
+        return self._log_prob(state, obs, act)
+
+    @jax.jit
+    def _log_prob(self, state: PPOState, obs: Array, act: Array) -> Array:
+        flat = obs.reshape(-1, obs.shape[-1]), act.reshape(-1, act.shape[-1])
+        log_prob = self.head.log_prob(state.actor, self._seen(state, flat[0]), flat[1])
+        return (self._in_world(flat[0]) * log_prob).reshape(obs.shape[:-1])
+
+    @override
+    def draw(self, rng: np.random.Generator, data: Experience) -> PPODraw:
+        """Every step of the newest cycle, once."""
+        batch, last, mask = newest_rows(data, self.config.minibatch)
+        return PPODraw(batch, last, mask, jnp.float32(data.progress))
+
+    @override
+    def updates(
+        self,
+        key: PRNGKeyArray,
+        state: PPOState,
+        drawn: PPODraw,
+        cost: CostFunction | None = None,
+        cost_state: Any = None,
+    ) -> tuple[PPOState, PPOInfo]:
+        return self._updates(key, state, drawn, cost, cost_state, self.clock)
+
+    @partial(jax.jit, donate_argnums=2)
+    def _updates(
+        self,
+        key: PRNGKeyArray,
+        state: PPOState,
+        drawn: PPODraw,
+        cost: CostFunction | None,
+        cost_state: Any,
+        clock: Clock | None,
+    ) -> tuple[PPOState, PPOInfo]:
+        config, batch = self.config, drawn.batch
+        if cost is not None:
+            paid = cost(cost_state, batch.obs, batch.act, batch.next_obs)
+            batch = batch._replace(cost=paid)
+        # In the absorbing state there is nothing to decide, but it has a value.
+        decides = drawn.mask * self._in_world(batch.obs)
+        obs = self._seen(state, batch.obs)
+        old = self.head.log_prob(state.actor, obs, batch.act)
+        targets = self.advantages(state, batch, drawn.last, old * decides, clock)
+        now = self._critic(state.networks.critic, obs)
+        rows = _Minibatch(
+            self._timed(obs, batch, clock),
+            batch.act,
+            old,
+            targets._replace(advantage=standardised(targets.advantage, decides)),
+            jnp.stack([drawn.mask, decides], axis=-1),
+        )
+        rate = config.learning_rate * (
+            1.0 - drawn.progress * (1.0 - jnp.asarray(config.last_learning_rate))
+        )
+        each = (len(obs) // config.minibatch, config.minibatch)
+        orders = jax.vmap(lambda k: jax.random.permutation(k, len(obs)).reshape(each))(
+            jax.random.split(key, config.epochs)
+        )
+
+        def step(carry: tuple[Networks, Any], order: Array) -> tuple[tuple[Networks, Any], Any]:
+            networks, optimiser = carry
+            picked = jax.tree.map(lambda x: x[order], rows)
+            grads, info = jax.grad(self._loss, has_aux=True)(networks, picked)
+            change, optimiser = self._optimiser(rate).update(grads, optimiser)
+            return (optax.apply_updates(networks, change), optimiser), info
+
+        flat = orders.reshape(-1, config.minibatch)
+        (networks, optimiser), infos = jax.lax.scan(step, (state.networks, state.optimiser), flat)
+        unexplained = masked_mean((targets.value - now) ** 2, drawn.mask)
+        spread = targets.value - masked_mean(targets.value, drawn.mask)
+        info = PPOInfo(
+            *(infos[name].mean() for name in ("actor_loss", "critic_loss")),
+            entropy=-masked_mean(old, decides),
+            clipped=infos["clipped"].mean(),
+            divergence=infos["divergence"][-each[0] :].mean(),
+            explained=1.0 - unexplained / (masked_mean(spread**2, drawn.mask) + 1e-8),
+            learning_rate=rate,
+        )
+        return state._replace(networks=networks, optimiser=optimiser), info
+
+    def advantages(
+        self, state: PPOState, batch: Batch, last: Rows, log_prob: Rows, clock: Clock | None
+    ) -> Advantages:
+        """Of the actions that were taken; `log_prob` is 0 where there was nothing to decide."""
+        config, networks = self.config, state.networks
+        reward = -batch.cost
+        if enabled(config.temperature):
+            reward = reward - config.temperature * self.omega.drawn(log_prob)
+        obs, next_obs = self._seen(state, batch.obs), self._seen(state, batch.next_obs)
+        goes_on = 1.0 - batch.terminated
+        v = Values(
+            self._critic(networks.critic, obs), goes_on * self._critic(networks.critic, next_obs)
+        )
+        if clock is None:
+            return advantages(config.gamma_rl, config.gae_lambda, reward, v, last)
+        assert batch.time is not None
+        assert networks.u_critic is not None
+        now, after = clock.at(batch.time), clock.at(batch.time + 1)
+        u_after = self._critic(networks.u_critic, after.beside(next_obs))
+        # Where the wait ends for certain, and in the absorbing state, U is what is paid from there.
+        waits = (after.chance < 1.0) & (self._in_world(batch.next_obs) > 0.0)
+        u = Values(
+            self._critic(networks.u_critic, now.beside(obs)),
+            goes_on * jnp.where(waits, u_after, v.after / jnp.maximum(goes_on, 1e-8)),
+        )
+        return eta_advantages(config.gamma_rl, config.gae_lambda, reward, v, u, now, after, last)
+
+    def _loss(self, networks: Networks, rows: _Minibatch) -> tuple[Scalar, dict[str, Scalar]]:
+        config, targets = self.config, rows.targets
+        counts, decides = rows.mask[:, 0], rows.mask[:, 1]
+        obs = rows.obs[:, : self.spec.obs_dim]
+        log_ratio = self.head.log_prob(networks.actor, obs, rows.act) - rows.log_prob
+        ratio = jnp.exp(log_ratio)
+        actor = clipped_loss(ratio, targets.advantage, config.clip, decides)
+        error = (self._critic(networks.critic, obs) - targets.value) ** 2
+        if networks.u_critic is not None:
+            error += (self._critic(networks.u_critic, rows.obs) - targets.waiting) ** 2
+        critic = 0.5 * masked_mean(error, counts)
+        info = {
+            "actor_loss": actor,
+            "critic_loss": critic,
+            "clipped": masked_mean((jnp.abs(ratio - 1.0) > config.clip).astype(float), decides),
+            "divergence": -masked_mean(log_ratio, decides),
+        }
+        return actor + config.critic_weight * critic, info
+
+    def _critic(self, critic: MLP, obs: Array) -> Rows:
+        return critic(obs)[:, 0]
+
+    def _timed(self, obs: Array, batch: Batch, clock: Clock | None) -> Array:
+        return obs if clock is None else clock.at(batch.time).beside(obs)
+
+    def _seen(self, state: PPOState, obs: Array) -> Array:
+        return obs if (normaliser := self._normaliser(state)) is None else normaliser(obs)
+
+    def _normaliser(self, state: PPOState) -> Normaliser | None:
+        return None if self.config.normalise == "none" else state.normaliser
+
+    def _in_world(self, obs: Array) -> Rows:
+        return 1.0 - obs[:, -1] if self.absorbing else jnp.ones(len(obs))
+
+    def _optimiser(self, rate: Any) -> optax.GradientTransformation:
+        clip, adam = self.config.max_gradient_norm, optax.adam(rate, eps=1e-5)
+        return adam if clip is None else optax.chain(optax.clip_by_global_norm(clip), adam)
+
+
+def _with_spread(actor: MLP, std: float) -> MLP:
+    """The actor with a spread of `std` where its last layer says nothing."""
+    bias = np.asarray(actor.biases[-1]).copy()
+    share = (np.log(std) - LOG_STD_MIN) / (LOG_STD_MAX - LOG_STD_MIN)
+    bias[len(bias) // 2 :] = np.arctanh(2.0 * np.clip(share, 1e-3, 1.0 - 1e-3) - 1.0)
+    return MLP(actor.weights, (*actor.biases[:-1], jnp.asarray(bias)), actor.activation)
+
+
+@dataclass(frozen=True)
+class PPOSettings(SolverConfig):
+    """Proximal policy optimisation as the policy player: discounted with gamma_rl."""
+
+    kind: ClassVar[str] = "ppo"
+    ppo: PPOConfig = field(default_factory=PPOConfig)
+
+    @property
+    @override
+    def gamma_rl(self) -> float:
+        return self.ppo.gamma_rl
+
+    @property
+    @override
+    def temperature(self) -> float | None:
+        return self.ppo.temperature
+
+    @override
+    def make(self, world: World) -> PPO:
+        return PPO(self.ppo, world.spec, world.absorbing, world.omega)
+
+    @override
+    def check(self, omega: str) -> None:
+        if omega == "kl":
+            raise InputError("the regulariser kl is not for ppo; use --solver sac")
+
+
+@dataclass(frozen=True)
+class PPOEtaSettings(SolverConfig):
+    """Proximal policy optimisation that takes the weighting of eta into account."""
+
+    kind: ClassVar[str] = "ppo-eta"
+    weighs_time: ClassVar[bool] = True
+    plain: PPOSettings = field(default_factory=PPOSettings)
+
+    @property
+    @override
+    def gamma_rl(self) -> float:
+        return self.plain.gamma_rl
+
+    @property
+    @override
+    def temperature(self) -> float | None:
+        return self.plain.temperature
+
+    @override
+    def make(self, world: World) -> PPO:
+        """With a second critic; where the weights are geometric, with another discount."""
+        plain = self.plain.make(world)
+        beta = world.eta.discount(plain.config.gamma_rl)
+        if beta is not None:
+            return replace(plain, config=replace(plain.config, gamma_rl=beta))
+        return replace(plain, eta=world.eta, horizon=world.horizon)
+
+    @override
+    def check(self, omega: str) -> None:
+        self.plain.check(omega)
+
+    @override
+    def warnings(self, eta: Eta, gamma_irl: float, horizon: int) -> list[str]:
+        return time_warnings(self.kind, eta, self.gamma_rl, gamma_irl, horizon)
