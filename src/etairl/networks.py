@@ -42,9 +42,13 @@ class MLP(eqx.Module):
     weights: tuple[Float[Array, "..."], ...]
     biases: tuple[Float[Array, "..."], ...]
     activation: Activation = eqx.field(static=True)
+    layer_norm: bool = eqx.field(static=True, default=False)
+    """standardise each row before an activation"""
 
     @staticmethod
-    def init(key: PRNGKeyArray, sizes: tuple[int, ...], activation: Activation) -> "MLP":
+    def init(
+        key: PRNGKeyArray, sizes: tuple[int, ...], activation: Activation, layer_norm: bool = False
+    ) -> "MLP":
         r"""Weights and biases uniform in $\pm 1/\sqrt{\text{inputs}}$.
 
         Drawn on the host: nothing is compiled for a network that has new sizes.
@@ -55,19 +59,30 @@ class MLP(eqx.Module):
             bound = 1.0 / np.sqrt(inputs)
             weights.append(_uniform(rng, bound, (inputs, outputs)))
             biases.append(_uniform(rng, bound, (outputs,)))
-        return MLP(tuple(weights), tuple(biases), activation)
+        return MLP(tuple(weights), tuple(biases), activation, layer_norm)
 
     def __call__(self, x: Float[Array, "batch in"]) -> Float[Array, "batch out"]:
         """All rows at once."""
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            x = _JAX[self.activation](x @ weight + bias)
+            x = x @ weight + bias
+            x = _JAX[self.activation](_standard_rows(x) if self.layer_norm else x)
         return x @ self.weights[-1] + self.biases[-1]
 
 
+def _standard_rows(x: Float[Array, "batch width"]) -> Float[Array, "batch width"]:
+    """Each row with mean 0 and spread 1."""
+    centred = x - x.mean(axis=-1, keepdims=True)
+    return centred * jax.lax.rsqrt((centred**2).mean(axis=-1, keepdims=True) + 1e-5)
+
+
 class HostMLP:
-    """The same network in NumPy: for a few dozen rows it beats a call into compiled code."""
+    """The same network in NumPy: for a few dozen rows it beats a call into compiled code.
+
+    Of an actor, which has no layer norm.
+    """
 
     def __init__(self, mlp: MLP):
+        assert not mlp.layer_norm
         self._weights = [np.asarray(w) for w in mlp.weights]
         self._biases = [np.asarray(b) for b in mlp.biases]
         self._activation = _NUMPY[mlp.activation]
@@ -106,9 +121,11 @@ def _uniform(rng: np.random.Generator, bound: float, shape: tuple[int, ...]) -> 
     return jnp.asarray((2.0 * rng.random(shape, np.float32) - 1.0) * np.float32(bound))
 
 
-def init_pair(key: PRNGKeyArray, sizes: tuple[int, ...], activation: Activation) -> MLP:
+def init_pair(
+    key: PRNGKeyArray, sizes: tuple[int, ...], activation: Activation, layer_norm: bool = False
+) -> MLP:
     """Two networks in one: every weight has a leading axis of 2."""
-    pair = [MLP.init(k, sizes, activation) for k in jax.random.split(key)]
+    pair = [MLP.init(k, sizes, activation, layer_norm) for k in jax.random.split(key)]
     return jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves)), *pair)
 
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from etairl.hyper import traced
-from etairl.solvers.sac import SAC, SACDraw
+from etairl.solvers.sac import SAC
 from etairl.solvers.sac_config import SACConfig
+from etairl.solvers.sac_state import SACDraw
 from etairl.solvers.solver import Batch
 from etairl.types import Spec
 

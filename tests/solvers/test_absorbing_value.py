@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from etairl.eta import parse_eta
-from etairl.solvers.sac import SAC, SACDraw
+from etairl.solvers.sac import SAC
 from etairl.solvers.sac_config import SACConfig
 from etairl.solvers.sac_eta import SACEta
+from etairl.solvers.sac_state import SACDraw
 from etairl.solvers.solver import Batch
 from etairl.types import Spec
 

@@ -19,9 +19,10 @@ from etairl.regularisers import (
 )
 from etairl.solvers.heads import REFERENCE_STD, CategoricalHead, GaussianHead, make_head
 from etairl.solvers.policy import ActionScaling
-from etairl.solvers.sac import SAC, SACDraw
+from etairl.solvers.sac import SAC
 from etairl.solvers.sac_config import OffPolicy, SACConfig
 from etairl.solvers.sac_losses import actor_loss, critic_loss, soft_target, temperature_loss
+from etairl.solvers.sac_state import SACDraw
 from etairl.solvers.solver import Batch
 from etairl.types import InputError, Spec, Trajectories
 
@@ -189,7 +190,7 @@ def test_a_draw_is_of_the_replay_and_of_the_expert_where_it_is_cloned(rng):
     play = OffPolicy(solver_updates=5, solver_batch=64, critic_cycles=2)
     for cloning in (0.0, 0.5):
         solver = SAC(SACConfig(hidden=(4,)), SPEC, play=replace(play, cloning=cloning))
-        (batches,), critics_only = solver.draw(rng, experience(rng, expert=cloning > 0.0))
+        (batches,), critics_only, _ = solver.draw(rng, experience(rng, expert=cloning > 0.0))
         assert critics_only
         assert batches.obs.shape == (5, 64, 3)
         assert set(np.unique(batches.obs)) == set(range(101, 121))

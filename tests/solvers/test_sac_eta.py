@@ -9,9 +9,10 @@ from etairl.eta import parse_eta
 from etairl.networks import MLP, start_optimiser
 from etairl.regularisers import Entropy, KullbackLeibler, Tsallis, parse_regulariser
 from etairl.solvers.clock import Clock, make_clock
-from etairl.solvers.sac import SAC, SACDraw
+from etairl.solvers.sac import SAC
 from etairl.solvers.sac_config import OffPolicy, SACConfig
 from etairl.solvers.sac_eta import SACEta, sac_eta
+from etairl.solvers.sac_state import SACDraw
 from etairl.solvers.solver import Batch, ExpertPairs
 from etairl.types import InputError, Spec
 

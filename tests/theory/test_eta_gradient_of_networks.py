@@ -15,10 +15,11 @@ from etairl.regularisers import Entropy
 from etairl.rollouts import collect
 from etairl.solvers.clock import make_clock
 from etairl.solvers.heads import Seen
-from etairl.solvers.sac import SAC, SACDraw
+from etairl.solvers.sac import SAC
 from etairl.solvers.sac_config import SACConfig
 from etairl.solvers.sac_eta import SACEta, eta_actor_loss
 from etairl.solvers.sac_losses import actor_loss
+from etairl.solvers.sac_state import SACDraw
 from etairl.solvers.solver import Batch
 from etairl.tabular import MDP, go_stay, go_stay_policy, random_mdp, random_policy
 from etairl.tabular.eta_criterion import logit_gradient

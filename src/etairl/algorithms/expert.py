@@ -13,8 +13,9 @@ from etairl.buffers import Replay
 from etairl.networks import MLP, Normaliser, all_finite
 from etairl.rollouts import UniformPolicy, collect
 from etairl.solvers.policy import ActionScaling, HeadPolicy
-from etairl.solvers.sac import SAC, SACDraw, SACInfo, SACState
+from etairl.solvers.sac import SAC
 from etairl.solvers.sac_config import SACConfig
+from etairl.solvers.sac_state import SACDraw, SACInfo, SACState
 from etairl.solvers.solver import Batch
 from etairl.tasks import make_task
 from etairl.types import DivergedError, InputError, RejoinableTask, Task, check_range, check_seed

@@ -14,8 +14,9 @@ import numpy as np
 from etairl.bench.best_times import best_times
 from etairl.buffers import Replay
 from etairl.rollouts import collect
-from etairl.solvers.sac import SAC, SACDraw
+from etairl.solvers.sac import SAC
 from etairl.solvers.sac_config import SACConfig
+from etairl.solvers.sac_state import SACDraw
 from etairl.solvers.solver import Batch
 from etairl.tasks import make_task
 from etairl.types import InputError, Spec

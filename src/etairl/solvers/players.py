@@ -1,14 +1,15 @@
 """The solvers as policy players of a run: their settings, by name."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from typing_extensions import override
 
 from etairl.eta import Eta
 from etairl.experience import World
-from etairl.solvers.ppo import PPOEtaSettings, PPOSettings
+from etairl.solvers.ppo import PPO
+from etairl.solvers.ppo_config import PPOConfig
 from etairl.solvers.sac import SAC
 from etairl.solvers.sac_config import OffPolicy, SACConfig
 from etairl.solvers.sac_eta import SACEta, sac_eta
@@ -79,6 +80,69 @@ class SACEtaSettings(SolverConfig):
 
     def warnings(self, eta: Eta, gamma_irl: float, horizon: int) -> list[str]:
         """Where it is plain SAC, what it cannot learn, and where the players disagree."""
+        return time_warnings(self.kind, eta, self.gamma_rl, gamma_irl, horizon)
+
+
+@dataclass(frozen=True)
+class PPOSettings(SolverConfig):
+    """Proximal policy optimisation as the policy player: discounted with gamma_rl."""
+
+    kind: ClassVar[str] = "ppo"
+    ppo: PPOConfig = field(default_factory=PPOConfig)
+
+    @property
+    @override
+    def gamma_rl(self) -> float:
+        return self.ppo.gamma_rl
+
+    @property
+    @override
+    def temperature(self) -> float | None:
+        return self.ppo.temperature
+
+    @override
+    def make(self, world: World) -> PPO:
+        return PPO(self.ppo, world.spec, world.absorbing, world.omega)
+
+    @override
+    def check(self, omega: str) -> None:
+        if omega == "kl":
+            raise InputError("the regulariser kl is not for ppo; use --solver sac")
+
+
+@dataclass(frozen=True)
+class PPOEtaSettings(SolverConfig):
+    """Proximal policy optimisation that takes the weighting of eta into account."""
+
+    kind: ClassVar[str] = "ppo-eta"
+    weighs_time: ClassVar[bool] = True
+    plain: PPOSettings = field(default_factory=PPOSettings)
+
+    @property
+    @override
+    def gamma_rl(self) -> float:
+        return self.plain.gamma_rl
+
+    @property
+    @override
+    def temperature(self) -> float | None:
+        return self.plain.temperature
+
+    @override
+    def make(self, world: World) -> PPO:
+        """With a second critic; where the weights are geometric, with another discount."""
+        plain = self.plain.make(world)
+        beta = world.eta.discount(plain.config.gamma_rl)
+        if beta is not None:
+            return replace(plain, config=replace(plain.config, gamma_rl=beta))
+        return replace(plain, eta=world.eta, horizon=world.horizon)
+
+    @override
+    def check(self, omega: str) -> None:
+        self.plain.check(omega)
+
+    @override
+    def warnings(self, eta: Eta, gamma_irl: float, horizon: int) -> list[str]:
         return time_warnings(self.kind, eta, self.gamma_rl, gamma_irl, horizon)
 
 

@@ -5,9 +5,9 @@ weighting, the advantages are those of $J_\eta$ (`ppo_losses.eta_advantages`), f
 critic learns $\bar U$. As in `etairl.solvers.sac` there is a reward here, $-c$, and nowhere else.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from typing_extensions import override
 
 from etairl.eta import Eta
-from etairl.experience import Experience, World
+from etairl.experience import Experience
 from etairl.hyper import enabled, traced
 from etairl.networks import MLP, Normaliser, Rows, Scalar, orthogonal, start_optimiser
 from etairl.regularisers import Entropy, Regulariser
@@ -34,15 +34,8 @@ from etairl.solvers.ppo_losses import (
     masked_mean,
     standardised,
 )
-from etairl.solvers.solver import (
-    Batch,
-    CostFunction,
-    Solver,
-    SolverConfig,
-    newest_rows,
-    time_warnings,
-)
-from etairl.types import InputError, Spec
+from etairl.solvers.solver import Batch, CostFunction, Solver, newest_rows
+from etairl.types import Spec
 
 
 class Networks(NamedTuple):
@@ -58,14 +51,16 @@ class Networks(NamedTuple):
 class PPOState(NamedTuple):
     """What the next update needs."""
 
-    networks: Networks
+    actor: MLP
+    critic: MLP
+    u_critic: MLP | None
     normaliser: Normaliser
     optimiser: optax.OptState
 
     @property
-    def actor(self) -> MLP:
-        """The policy."""
-        return self.networks.actor
+    def networks(self) -> Networks:
+        """What gradients change."""
+        return Networks(self.actor, self.critic, self.u_critic)
 
 
 class PPOInfo(NamedTuple):
@@ -92,7 +87,7 @@ class PPODraw(NamedTuple):
     """1 where an episode ends"""
     mask: Float[Array, " rows"]
     """0 in rows that only fill up"""
-    progress: Scalar
+    progress: float = 0.0
     """of the run, from 0 to 1"""
 
 
@@ -148,7 +143,7 @@ class PPO(Solver[PPOState]):
             u_critic = make(keys[2], (seen, *config.hidden, 1), last=1.0)
         networks = Networks(actor, critic, u_critic)
         optimiser = start_optimiser(self._optimiser(1.0), networks)
-        return PPOState(networks, Normaliser.identity(self.spec.obs_dim), optimiser)
+        return PPOState(*networks, Normaliser.identity(self.spec.obs_dim), optimiser)
 
     @override
     def begin(self, state: PPOState, shown: Float[np.ndarray, "rows obs"]) -> PPOState:
@@ -181,8 +176,7 @@ class PPO(Solver[PPOState]):
     @override
     def draw(self, rng: np.random.Generator, data: Experience) -> PPODraw:
         """Every step of the newest cycle, once."""
-        batch, last, mask = newest_rows(data, self.config.minibatch)
-        return PPODraw(batch, last, mask, jnp.float32(data.progress))
+        return PPODraw(*newest_rows(data, self.config.minibatch), data.progress)
 
     @override
     def updates(
@@ -193,7 +187,10 @@ class PPO(Solver[PPOState]):
         cost: CostFunction | None = None,
         cost_state: Any = None,
     ) -> tuple[PPOState, PPOInfo]:
-        return self._updates(key, state, drawn, cost, cost_state, self.clock)
+        config = self.config
+        left = 1.0 - drawn.progress * (1.0 - config.last_learning_rate)
+        paced = replace(self, config=replace(config, learning_rate=left * config.learning_rate))
+        return paced._updates(key, state, drawn, cost, cost_state, self.clock)
 
     @partial(jax.jit, donate_argnums=2)
     def _updates(
@@ -214,16 +211,13 @@ class PPO(Solver[PPOState]):
         obs = self._seen(state, batch.obs)
         old = self.head.log_prob(state.actor, obs, batch.act)
         targets = self.advantages(state, batch, drawn.last, old * decides, clock)
-        now = self._critic(state.networks.critic, obs)
+        now = self._critic(state.critic, obs)
         rows = _Minibatch(
             self._timed(obs, batch, clock),
             batch.act,
             old,
             targets._replace(advantage=standardised(targets.advantage, decides)),
             jnp.stack([drawn.mask, decides], axis=-1),
-        )
-        rate = config.learning_rate * (
-            1.0 - drawn.progress * (1.0 - jnp.asarray(config.last_learning_rate))
         )
         each = (len(obs) // config.minibatch, config.minibatch)
         orders = jax.vmap(lambda k: jax.random.permutation(k, len(obs)).reshape(each))(
@@ -234,8 +228,11 @@ class PPO(Solver[PPOState]):
             networks, optimiser = carry
             picked = jax.tree.map(lambda x: x[order], rows)
             grads, info = jax.grad(self._loss, has_aux=True)(networks, picked)
-            change, optimiser = self._optimiser(rate).update(grads, optimiser)
-            return (optax.apply_updates(networks, change), optimiser), info
+            change, optimiser = self._optimiser(config.learning_rate).update(grads, optimiser)
+            return (
+                cast(Networks, optax.apply_updates(cast(Any, networks), change)),
+                optimiser,
+            ), info
 
         flat = orders.reshape(-1, config.minibatch)
         (networks, optimiser), infos = jax.lax.scan(step, (state.networks, state.optimiser), flat)
@@ -247,9 +244,9 @@ class PPO(Solver[PPOState]):
             clipped=infos["clipped"].mean(),
             divergence=infos["divergence"][-each[0] :].mean(),
             explained=1.0 - unexplained / (masked_mean(spread**2, drawn.mask) + 1e-8),
-            learning_rate=rate,
+            learning_rate=jnp.asarray(config.learning_rate),
         )
-        return state._replace(networks=networks, optimiser=optimiser), info
+        return state._replace(**networks._asdict(), optimiser=optimiser), info
 
     def advantages(
         self, state: PPOState, batch: Batch, last: Rows, log_prob: Rows, clock: Clock | None
@@ -261,9 +258,8 @@ class PPO(Solver[PPOState]):
             reward = reward - config.temperature * self.omega.drawn(log_prob)
         obs, next_obs = self._seen(state, batch.obs), self._seen(state, batch.next_obs)
         goes_on = 1.0 - batch.terminated
-        v = Values(
-            self._critic(networks.critic, obs), goes_on * self._critic(networks.critic, next_obs)
-        )
+        v_after = self._critic(networks.critic, next_obs)
+        v = Values(self._critic(networks.critic, obs), goes_on * v_after)
         if clock is None:
             return advantages(config.gamma_rl, config.gae_lambda, reward, v, last)
         assert batch.time is not None
@@ -274,7 +270,7 @@ class PPO(Solver[PPOState]):
         waits = (after.chance < 1.0) & (self._in_world(batch.next_obs) > 0.0)
         u = Values(
             self._critic(networks.u_critic, now.beside(obs)),
-            goes_on * jnp.where(waits, u_after, v.after / jnp.maximum(goes_on, 1e-8)),
+            goes_on * jnp.where(waits, u_after, v_after),
         )
         return eta_advantages(config.gamma_rl, config.gae_lambda, reward, v, u, now, after, last)
 
@@ -286,7 +282,7 @@ class PPO(Solver[PPOState]):
         ratio = jnp.exp(log_ratio)
         actor = clipped_loss(ratio, targets.advantage, config.clip, decides)
         error = (self._critic(networks.critic, obs) - targets.value) ** 2
-        if networks.u_critic is not None:
+        if networks.u_critic is not None and targets.waiting is not None:
             error += (self._critic(networks.u_critic, rows.obs) - targets.waiting) ** 2
         critic = 0.5 * masked_mean(error, counts)
         info = {
@@ -301,7 +297,9 @@ class PPO(Solver[PPOState]):
         return critic(obs)[:, 0]
 
     def _timed(self, obs: Array, batch: Batch, clock: Clock | None) -> Array:
-        return obs if clock is None else clock.at(batch.time).beside(obs)
+        if clock is None or batch.time is None:
+            return obs
+        return clock.at(batch.time).beside(obs)
 
     def _seen(self, state: PPOState, obs: Array) -> Array:
         return obs if (normaliser := self._normaliser(state)) is None else normaliser(obs)
@@ -323,66 +321,3 @@ def _with_spread(actor: MLP, std: float) -> MLP:
     share = (np.log(std) - LOG_STD_MIN) / (LOG_STD_MAX - LOG_STD_MIN)
     bias[len(bias) // 2 :] = np.arctanh(2.0 * np.clip(share, 1e-3, 1.0 - 1e-3) - 1.0)
     return MLP(actor.weights, (*actor.biases[:-1], jnp.asarray(bias)), actor.activation)
-
-
-@dataclass(frozen=True)
-class PPOSettings(SolverConfig):
-    """Proximal policy optimisation as the policy player: discounted with gamma_rl."""
-
-    kind: ClassVar[str] = "ppo"
-    ppo: PPOConfig = field(default_factory=PPOConfig)
-
-    @property
-    @override
-    def gamma_rl(self) -> float:
-        return self.ppo.gamma_rl
-
-    @property
-    @override
-    def temperature(self) -> float | None:
-        return self.ppo.temperature
-
-    @override
-    def make(self, world: World) -> PPO:
-        return PPO(self.ppo, world.spec, world.absorbing, world.omega)
-
-    @override
-    def check(self, omega: str) -> None:
-        if omega == "kl":
-            raise InputError("the regulariser kl is not for ppo; use --solver sac")
-
-
-@dataclass(frozen=True)
-class PPOEtaSettings(SolverConfig):
-    """Proximal policy optimisation that takes the weighting of eta into account."""
-
-    kind: ClassVar[str] = "ppo-eta"
-    weighs_time: ClassVar[bool] = True
-    plain: PPOSettings = field(default_factory=PPOSettings)
-
-    @property
-    @override
-    def gamma_rl(self) -> float:
-        return self.plain.gamma_rl
-
-    @property
-    @override
-    def temperature(self) -> float | None:
-        return self.plain.temperature
-
-    @override
-    def make(self, world: World) -> PPO:
-        """With a second critic; where the weights are geometric, with another discount."""
-        plain = self.plain.make(world)
-        beta = world.eta.discount(plain.config.gamma_rl)
-        if beta is not None:
-            return replace(plain, config=replace(plain.config, gamma_rl=beta))
-        return replace(plain, eta=world.eta, horizon=world.horizon)
-
-    @override
-    def check(self, omega: str) -> None:
-        self.plain.check(omega)
-
-    @override
-    def warnings(self, eta: Eta, gamma_irl: float, horizon: int) -> list[str]:
-        return time_warnings(self.kind, eta, self.gamma_rl, gamma_irl, horizon)

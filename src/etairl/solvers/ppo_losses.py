@@ -68,13 +68,14 @@ def eta_advantages(
     r"""Advantages for $J_\eta$, by the corrected identity (errata (f), (g)).
 
     What is still to come of $\sum_n w_nr_n$ at time $t$ is
-    $V_t(s) = \gamma w_{t-1}v(s) + S_t\bar U_t(s)$: the part of the weight that has begun to run, and
-    the part that waits. So
+    $V_t(s) = \gamma w_{t-1}v(s) + S_t\bar U_t(s)$: the part of the weight that has begun to run,
+    and the part that waits. So
 
-    $$\delta_t = w_tr_t + V_{t+1}(s_{t+1}) - V_t(s_t),\qquad A_t = \sum_{l\ge0}\lambda^l\delta_{t+l},$$
+    $$\delta_t = w_tr_t + V_{t+1}(s_{t+1}) - V_t(s_t),\qquad
+    A_t = \sum_{l\ge0}\lambda^l\delta_{t+l},$$
 
     the discount being in the weights. $v$ is learned as without a weighting, and $\bar U$ by
-    $\bar U_t = h_t(r_t + \gamma v(s_{t+1})) + (1-h_t)\bar U_{t+1}(s_{t+1})$, with $\lambda$ as well.
+    $\bar U_t = h_t(r_t + \gamma v(s_{t+1})) + (1-h_t)\bar U_{t+1}(s_{t+1})$, with $\lambda$ too.
     """
     plain = advantages(gamma, lam, reward, v, last)
     ahead = after.running * v.after + after.waiting * u.after
@@ -86,8 +87,9 @@ def eta_advantages(
 
 
 def clipped_loss(ratio: Rows, advantage: Rows, clip: Number, mask: Rows) -> Scalar:
-    r"""$-\mathbb{E}\min(\varrho A,\ \text{clip}(\varrho, 1\pm\epsilon)A)$,
-    $\varrho = \pi(a \mid s)/\pi_{\text{old}}(a \mid s)$.
+    r"""$-\mathbb{E}\min(\varrho A,\ \text{clip}(\varrho, 1\pm\epsilon)A)$.
+
+    The ratio is $\varrho = \pi(a \mid s)/\pi_{\text{old}}(a \mid s)$.
     """
     inside = jnp.clip(ratio, 1.0 - clip, 1.0 + clip)
     gain = jnp.minimum(ratio * advantage, inside * advantage)

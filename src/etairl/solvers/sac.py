@@ -7,7 +7,7 @@ the settings are traced: one compiled program serves all of them.
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +24,7 @@ from etairl.solvers.heads import Head, make_head
 from etairl.solvers.policy import HeadPolicy
 from etairl.solvers.sac_config import OffPolicy, SACConfig
 from etairl.solvers.sac_losses import actor_loss, critic_loss, soft_target, temperature_loss
+from etairl.solvers.sac_state import SACDraw, SACInfo, SACState
 from etairl.solvers.solver import (
     Batch,
     CostFunction,
@@ -37,40 +38,7 @@ from etairl.solvers.solver import (
 )
 from etairl.types import InputError, Spec
 
-
-class SACState(NamedTuple):
-    """What the next update needs."""
-
-    actor: MLP
-    reference: MLP | None
-    r"""a policy to stay close to, for the regulariser `kl` and for no other"""
-    critics: MLP
-    targets: MLP
-    log_temperature: Scalar
-    normaliser: Normaliser
-    actor_optimiser: optax.OptState
-    critic_optimiser: optax.OptState
-    temperature_optimiser: optax.OptState
-
-
-class SACInfo(NamedTuple):
-    """Metrics of an update."""
-
-    critic_loss: Scalar
-    actor_loss: Scalar
-    temperature: Scalar
-    entropy: Scalar
-    r"""the mean of $\Omega$, whatever it is"""
-    q: Scalar
-
-
-class SACDraw(NamedTuple):
-    """What the updates of a cycle learn from."""
-
-    batches: list[Batch]
-    """one for each scan"""
-    critics_only: bool = False
-    """actor and temperature stay: critics first learn to judge an actor from elsewhere"""
+_RATES = ("actor_lr", "critic_lr", "temperature_lr")
 
 
 @traced
@@ -108,12 +76,13 @@ class SAC(Solver[SACState]):
         sizes = (self.spec.obs_dim, *config.hidden, head.shape.actor_outputs)
         actor = MLP.init(key_actor, sizes, config.activation)
         sizes = (head.shape.critic_inputs, *config.hidden, head.shape.critic_outputs)
-        critics = init_pair(key_critics, sizes, config.activation)
+        critics = init_pair(key_critics, sizes, config.activation, config.layer_norm)
         start = config.first_temperature if config.temperature is None else config.temperature
         log_temperature = jnp.asarray(np.log(np.float32(start)))
         return SACState(
             actor=actor,
             reference=None,
+            average=jax.tree.map(jnp.copy, actor) if enabled(config.actor_average) else None,
             critics=critics,
             targets=jax.tree.map(jnp.copy, critics),
             log_temperature=log_temperature,
@@ -136,7 +105,8 @@ class SAC(Solver[SACState]):
             first = jnp.concatenate([actor.weights[0], jnp.zeros((1, actor.weights[0].shape[1]))])
             actor = MLP((first, *actor.weights[1:]), actor.biases, actor.activation)
         if self.play.warm_start:
-            state = state._replace(actor=actor)
+            average = state.average and jax.tree.map(jnp.copy, actor)
+            state = state._replace(actor=actor, average=average)
         if isinstance(self.omega, KullbackLeibler):
             state = state._replace(reference=jax.tree.map(jnp.copy, actor))
         return state
@@ -150,7 +120,7 @@ class SAC(Solver[SACState]):
             if enabled(play.cloning):
                 batches = batches._replace(expert=expert_pairs(rng, data, shape))
             scans.append(batches)
-        return SACDraw(scans, data.cycle < play.critic_cycles)
+        return SACDraw(scans, data.cycle < play.critic_cycles, data.progress)
 
     def observe(self, state: SACState, observations: Float[np.ndarray, "rows obs"]) -> SACState:
         """Take new observations into the statistics of the normaliser, if there is one."""
@@ -162,6 +132,10 @@ class SAC(Solver[SACState]):
         """The policy as it is now, on the host."""
         normaliser = state.normaliser if self.normalises else None
         return HeadPolicy(state.actor, self.head, self.spec, normaliser)
+
+    def settled(self, state: Any) -> Any:
+        """With the averaged actor, if there is one."""
+        return state if state.average is None else state._replace(actor=state.average)
 
     @override
     def log_prob(
@@ -221,9 +195,7 @@ class SAC(Solver[SACState]):
         )
         if not critics_only:
             state = self.policy_step(state, grads, batch.expert, entropy, mask)
-        targets = jax.tree.map(
-            lambda slow, fast: slow + config.polyak * (fast - slow), state.targets, critics
-        )
+        targets = towards(config.polyak, state.targets, critics)
         new = state._replace(critics=critics, targets=targets, critic_optimiser=critic_optimiser)
         return new, SACInfo(loss_q, loss_pi, temperature, entropy, q)
 
@@ -265,8 +237,12 @@ class SAC(Solver[SACState]):
             self.config.actor_lr, grads, state.actor_optimiser, state.actor
         )
         log_temperature, temperature_optimiser = self.update_temperature(state, entropy, mask)
+        average = state.average
+        if average is not None:
+            average = towards(self.config.actor_average, average, actor)
         return state._replace(
             actor=actor,
+            average=average,
             actor_optimiser=actor_optimiser,
             log_temperature=log_temperature,
             temperature_optimiser=temperature_optimiser,
@@ -305,3 +281,8 @@ class SAC(Solver[SACState]):
         """Adam, behind a clip of the gradients where the settings ask for one."""
         clip, adam = self.config.max_gradient_norm, optax.adam(rate)
         return adam if clip is None else optax.chain(optax.clip_by_global_norm(clip), adam)
+
+
+def towards(rate: Number, slow: Any, fast: Any) -> Any:
+    """A slow copy of networks, one step closer to the fast ones."""
+    return jax.tree.map(lambda old, new: old + rate * (new - old), slow, fast)

@@ -27,6 +27,13 @@ class SACConfig:
     """learning rate of the critics"""
     temperature_lr: float = 3e-4
     """learning rate of the temperature"""
+    last_learning_rate: float = 1.0
+    """what is left of these rates at the end of the run, as a share; they fall with every cycle"""
+    layer_norm: bool = False
+    """standardise the hidden layers of the critics, row by row: steadier, a little slower"""
+    actor_average: float = 0.0
+    """how far an averaged actor moves towards the actor in one update: the policy that is kept; 0
+    keeps the latest"""
     polyak: float = 0.005
     """how far the target critics move towards the critics in one update"""
     temperature: float | None = None
@@ -43,6 +50,7 @@ class SACConfig:
     def __post_init__(self):
         check_range(self, "[0, 1)", "gamma_rl")
         check_range(self, "(0, 1]", "polyak")
+        check_range(self, "[0, 1]", "last_learning_rate", "actor_average")
         check_widths("hidden", self.hidden, self.activation)
         rates = ("actor_lr", "critic_lr", "temperature_lr", "max_gradient_norm")
         check_range(self, "(0, inf)", *rates, "temperature", "first_temperature")
@@ -53,6 +61,7 @@ class SACConfig:
     @staticmethod
     def upgraded(data: dict[str, Any]) -> dict[str, Any]:
         """Settings of a file, also of versions up to 0.3."""
+        data = {"last_learning_rate": 1.0, "layer_norm": False, "actor_average": 0.0} | data
         old = data.get("normalise")
         return data | {"normalise": "running" if old else "none"} if type(old) is bool else data
 

@@ -32,8 +32,9 @@ from etairl.regularisers import Entropy, Regulariser
 from etairl.solvers.clock import Clock, make_clock
 from etairl.solvers.heads import Head, Seen
 from etairl.solvers.policy import HeadPolicy
-from etairl.solvers.sac import SAC, SACDraw, SACState
+from etairl.solvers.sac import SAC, towards
 from etairl.solvers.sac_losses import critic_loss
+from etairl.solvers.sac_state import SACDraw, SACState
 from etairl.solvers.solver import (
     Batch,
     CostFunction,
@@ -49,6 +50,7 @@ class EtaState(NamedTuple):
 
     actor: MLP
     reference: MLP | None
+    average: MLP | None
     critics: MLP
     targets: MLP
     u_critics: MLP
@@ -137,7 +139,7 @@ class SACEta(Solver[EtaState]):
         config, head = self.plain.config, self.plain.head
         inputs = head.shape.critic_inputs + self.clock.time_features.shape[1]
         sizes = (inputs, *config.hidden, head.shape.critic_outputs)
-        critics = init_pair(key_u, sizes, config.activation)
+        critics = init_pair(key_u, sizes, config.activation, config.layer_norm)
         return EtaState(
             **self.plain.init(key_plain)._asdict(),
             u_critics=critics,
@@ -152,6 +154,10 @@ class SACEta(Solver[EtaState]):
     def policy(self, state: EtaState) -> HeadPolicy:
         """The policy as it is now, on the host."""
         return self.plain.policy(state.plain)
+
+    def settled(self, state: EtaState) -> EtaState:
+        """With the averaged actor, if there is one."""
+        return self.plain.settled(state)
 
     def log_prob(
         self, state: EtaState, obs: Float[Array, "*rows obs"], act: Float[Array, "*rows act"]
@@ -238,9 +244,7 @@ class SACEta(Solver[EtaState]):
             critics=judged.critics,
             targets=judged.targets,
             u_critics=u_critics,
-            u_targets=jax.tree.map(
-                lambda slow, fast: slow + config.polyak * (fast - slow), state.u_targets, u_critics
-            ),
+            u_targets=towards(config.polyak, state.u_targets, u_critics),
             critic_optimiser=judged.critic_optimiser,
             u_optimiser=u_optimiser,
         )
@@ -255,9 +259,9 @@ class SACEta(Solver[EtaState]):
         cost_state: Any = None,
     ) -> tuple[EtaState, EtaInfo | None]:
         """All updates in compiled scans; info is averaged over them."""
-        infos = []
+        solver, infos = replace(self, plain=self.plain.paced(drawn.progress)), []
         for number, batches in enumerate(drawn.batches):
-            state, info = self._scan(
+            state, info = solver._scan(
                 *(state, batches, fold_in(key, number), cost, cost_state),
                 self.clock,
                 drawn.critics_only,

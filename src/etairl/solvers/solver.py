@@ -106,6 +106,10 @@ class Solver(Protocol[AnyState]):
         """The policy as it is now, on the host."""
         ...
 
+    def settled(self, state: AnyState) -> AnyState:
+        """The state whose actor is the one to keep: the averaged one, where there is one."""
+        return state
+
     def log_prob(
         self, state: AnyState, obs: Float[Array, "*rows obs"], act: Float[Array, "*rows act"]
     ) -> Float[Array, "*rows"]:

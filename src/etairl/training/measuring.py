@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from etairl.algorithms.girl import Cycle, State, as_points
+from etairl.algorithms.girl import Cycle, Girl, State, as_points
 from etairl.buffers import EpisodeBuffer
 from etairl.evaluation.diagnostics import collapsed, diagnose
 from etairl.evaluation.matching import Steps
@@ -42,9 +42,10 @@ class Best(NamedTuple):
     cycle: Float[Array, ""]
 
 
-def keep_best(state: State, score: float) -> Best:
-    """Copies of the players: the updates that follow give up the memory of this state."""
-    parts = (state.solver.actor, state.solver.normaliser)
+def keep_best(game: Girl, state: State, score: float) -> Best:
+    """Copies of the policy to keep: the updates that follow give up the memory of this state."""
+    solver = game.solver.settled(state.solver)
+    parts = (solver.actor, solver.normaliser)
     actor, normaliser = jax.tree.map(jnp.copy, parts)
     return Best(actor, normaliser, jnp.float32(score), jnp.float32(state.cycles))
 
@@ -75,7 +76,7 @@ def measure(
     if state.cycles % config.measure_every == 0 or last:
         row |= {f"mmd2_{name}": value for name, value in prepared.reference.mmd2(world).items()}
         if row["mmd2_mu"] < float(best.score):
-            best = keep_best(state, row["mmd2_mu"])
+            best = keep_best(prepared.game, state, row["mmd2_mu"])
     odd = ", ".join(key for key, value in row.items() if not np.isfinite(value))
     if odd:
         raise FloatingPointError(f"NaN or infinity in {odd} after cycle {row['cycle']}")
@@ -126,7 +127,8 @@ def write_result(
 ) -> None:
     """Weights, and how the last cycles match: the paper's remaining replay buffer."""
     config, path = prepared.config, directory.path
-    save_policy(path / "policy.safetensors", state.solver)
+    solver = prepared.game.solver.settled(state.solver)
+    save_policy(path / "policy.safetensors", solver)
     save_tree(path / "cost.safetensors", prepared.game.cost.stored(state.cost))
     save_tree(path / "best-policy.safetensors", (best.actor, best.normaliser))
     last = rows[-config.girl.remaining_cycles :]
@@ -138,7 +140,7 @@ def write_result(
         remaining = without_absorbing(remaining)
     returns, expert = remaining.returns, prepared.demos.trajectories.returns
     assert returns is not None
-    stage = Stage(prepared, {LEARNER: prepared.game.solver.policy(state.solver)}, FRESH_EPISODES)
+    stage = Stage(prepared, {LEARNER: prepared.game.solver.policy(solver)}, FRESH_EPISODES)
     shown = stage.experts[stage.kinds[0]]
     drawn = stage.experts["drawn"]  # as the learner's actions in its replay
     collapse = collapsed(rows)

@@ -144,7 +144,7 @@ class Session:
             return
         prepared, directory = self.prepared, self.directory
         state, buffer = prepared.begin(cloned=not self.resumed), prepared.make_buffer()
-        best = keep_best(state, np.inf)
+        best = keep_best(prepared.game, state, np.inf)
         if self.resumed:
             state, best = self._restore(state, best, buffer)
         else:

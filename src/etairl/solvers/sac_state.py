@@ -1,0 +1,47 @@
+"""What goes in and out of the updates of soft actor-critic."""
+
+from typing import NamedTuple
+
+import optax
+
+from etairl.networks import MLP, Normaliser, Scalar
+from etairl.solvers.solver import Batch
+
+
+class SACState(NamedTuple):
+    """What the next update needs."""
+
+    actor: MLP
+    reference: MLP | None
+    r"""a policy to stay close to, for the regulariser `kl` and for no other"""
+    average: MLP | None
+    """the averaged actor, which is kept in the end; None if that is the actor itself"""
+    critics: MLP
+    targets: MLP
+    log_temperature: Scalar
+    normaliser: Normaliser
+    actor_optimiser: optax.OptState
+    critic_optimiser: optax.OptState
+    temperature_optimiser: optax.OptState
+
+
+class SACInfo(NamedTuple):
+    """Metrics of an update."""
+
+    critic_loss: Scalar
+    actor_loss: Scalar
+    temperature: Scalar
+    entropy: Scalar
+    r"""the mean of $\Omega$, whatever it is"""
+    q: Scalar
+
+
+class SACDraw(NamedTuple):
+    """What the updates of a cycle learn from."""
+
+    batches: list[Batch]
+    """one for each scan"""
+    critics_only: bool = False
+    """actor and temperature stay: critics first learn to judge an actor from elsewhere"""
+    progress: float = 0.0
+    """of the run, from 0 to 1"""
