@@ -37,6 +37,7 @@ FORMS = {
     + [{"features": name} for name in ("identity", "fourier:8", "rbf:8")],
     "shaped": [{}],
 }
+PPO = {"rollout": "steps", "hidden": (16, 16), "minibatch": 20, "epochs": 2}
 # Every form with the first solver; every other solver with one form, which it never sees. The last
 # of these has a weighting that needs the clock of sac-eta.
 CASES = [
@@ -47,6 +48,13 @@ CASES = [
     pytest.param("megan", "sac-eta", {}, id="megan-sac-eta"),
     pytest.param("emma", "sac-eta", {}, id="emma-sac-eta"),
     pytest.param("wiem", "sac-eta", {"eta": "poisson:3"}, id="wiem-sac-eta"),
+    *(
+        pytest.param(name, "ppo", PPO, id=f"{name}-ppo")
+        for name in ("megan", "emma", "wiem", "airl")
+    ),
+    pytest.param("megan", "ppo-eta", PPO, id="megan-ppo-eta"),
+    pytest.param("emma", "ppo-eta", PPO | {"omega": "none"}, id="emma-ppo-eta"),
+    pytest.param("wiem", "ppo-eta", PPO | {"eta": "poisson:3"}, id="wiem-ppo-eta"),
 ]
 
 
@@ -55,8 +63,8 @@ def test_everything_that_goes_together_is_tried():
     tried = {case.values[:2] for case in CASES}
     for name, entry in ALGORITHMS.items():
         for kind in SOLVERS if entry.any_eta else ():
-            if (name, kind) == ("airl", "sac-eta"):
-                with pytest.raises(InputError, match="airl goes with --solver sac"):
+            if (name, kind) in (("airl", "sac-eta"), ("airl", "ppo-eta")):
+                with pytest.raises(InputError, match="airl goes with --solver sac or ppo"):
                     configure(TINY, algorithm=name, solver=kind)
             else:
                 assert (name, kind) in tried
@@ -116,6 +124,8 @@ def test_it_runs_repeats_and_comes_back_from_disk(name, solver, form, tmp_path):
         ("megan", "absorbing", {"solver": "sac-eta", "omega": "kl"}),
         ("emma", "terminating", {"solver": "sac-eta", "omega": "tsallis:2"}),
         ("wiem", "absorbing", {"solver": "sac-eta", "omega": "none"}),
+        *(("megan", mode, {"solver": "ppo-eta", **PPO}) for mode in ("terminating", "absorbing")),
+        ("airl", "absorbing", {"solver": "ppo", **PPO}),
     ],
 )
 def test_discrete_actions_and_early_ends(name, mode, change, tmp_path):
@@ -186,8 +196,13 @@ def test_every_regulariser_runs(omega):
         ({"anchor": True}, "unknown setting 'anchor'"),
         ({"radius": 2.0}, "radius is not a setting of megan with the solver sac"),
         ({"omega": "entropie"}, "unknown regulariser 'entropie'"),
-        ({"solver": "ppo"}, "solver must be one of sac, sac-eta"),
-        ({"algorithm": "airl", "solver": "sac-eta"}, "airl goes with --solver sac: its cost is"),
+        ({"solver": "trpo"}, "solver must be one of sac, sac-eta, ppo, ppo-eta"),
+        ({"solver": "ppo", "omega": "kl"}, "ppo does not know the regulariser kl"),
+        ({"solver": "ppo", "polyak": 0.1}, "polyak is not a setting of megan with the solver ppo"),
+        (
+            {"algorithm": "airl", "solver": "sac-eta"},
+            "airl goes with --solver sac or ppo: its cost is",
+        ),
         ({"algorithm": "girl"}, "algorithm must be one of megan, gail, emma, wiem, airl"),
     ],
 )

@@ -70,8 +70,8 @@ class ShapedConfig(CostConfig):
         """Refuse what would make it another algorithm."""
         if players.weighs_time:
             raise InputError(
-                "airl goes with --solver sac: its cost is shaped, and for a solver that weighs "
-                "time another weighting than dirac:0 makes shaping change what is aimed at"
+                "airl goes with --solver sac or ppo: its cost is shaped, and for a solver that "
+                "weighs time another weighting than dirac:0 makes shaping change what is aimed at"
             )
         if players.omega != "entropy":
             raise InputError(f"airl needs the regulariser entropy, got {players.omega}")

@@ -107,7 +107,7 @@ class PPOSettings(SolverConfig):
     @override
     def check(self, omega: str) -> None:
         if omega == "kl":
-            raise InputError("the regulariser kl is not for ppo; use --solver sac")
+            raise InputError("ppo does not know the regulariser kl; use --solver sac")
 
 
 @dataclass(frozen=True)

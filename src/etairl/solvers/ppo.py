@@ -34,61 +34,12 @@ from etairl.solvers.ppo_losses import (
     masked_mean,
     standardised,
 )
+from etairl.solvers.ppo_state import Networks, PPODraw, PPOInfo, PPOState
 from etairl.solvers.solver import Batch, CostFunction, Solver, newest_rows
 from etairl.types import Spec
 
-
-class Networks(NamedTuple):
-    """What gradients change."""
-
-    actor: MLP
-    critic: MLP
-    r"""of $v$"""
-    u_critic: MLP | None
-    r"""of $\bar U$; None without a weighting"""
-
-
-class PPOState(NamedTuple):
-    """What the next update needs."""
-
-    actor: MLP
-    critic: MLP
-    u_critic: MLP | None
-    normaliser: Normaliser
-    optimiser: optax.OptState
-
-    @property
-    def networks(self) -> Networks:
-        """What gradients change."""
-        return Networks(self.actor, self.critic, self.u_critic)
-
-
-class PPOInfo(NamedTuple):
-    """Metrics of the updates of a cycle."""
-
-    actor_loss: Scalar
-    critic_loss: Scalar
-    entropy: Scalar
-    r"""the mean of $-\log\pi(a \mid s)$ before the updates"""
-    clipped: Scalar
-    """share of the actions whose probability has left the clip"""
-    divergence: Scalar
-    r"""$\mathbb{E}[\log\pi_{\text{old}} - \log\pi]$ in the last epoch"""
-    explained: Scalar
-    """share of the variance of the returns that the critic foresaw"""
-    learning_rate: Scalar
-
-
-class PPODraw(NamedTuple):
-    """The steps of the newest cycle, episode by episode, filled up to whole minibatches."""
-
-    batch: Batch
-    last: Float[Array, " rows"]
-    """1 where an episode ends"""
-    mask: Float[Array, " rows"]
-    """0 in rows that only fill up"""
-    progress: float = 0.0
-    """of the run, from 0 to 1"""
+_SLOW = 0.9
+"""how much of the scale of the returns stays from one cycle to the next"""
 
 
 class _Minibatch(NamedTuple):
@@ -142,8 +93,9 @@ class PPO(Solver[PPOState]):
             seen = sizes[0] + clock.time_features.shape[1]
             u_critic = make(keys[2], (seen, *config.hidden, 1), last=1.0)
         networks = Networks(actor, critic, u_critic)
-        optimiser = start_optimiser(self._optimiser(1.0), networks)
-        return PPOState(*networks, Normaliser.identity(self.spec.obs_dim), optimiser)
+        optimiser = start_optimiser(self._optimiser(), networks)
+        normaliser = Normaliser.identity(self.spec.obs_dim)
+        return PPOState(*networks, normaliser, jnp.ones(()), optimiser)
 
     @override
     def begin(self, state: PPOState, shown: Float[np.ndarray, "rows obs"]) -> PPOState:
@@ -228,7 +180,7 @@ class PPO(Solver[PPOState]):
             networks, optimiser = carry
             picked = jax.tree.map(lambda x: x[order], rows)
             grads, info = jax.grad(self._loss, has_aux=True)(networks, picked)
-            change, optimiser = self._optimiser(config.learning_rate).update(grads, optimiser)
+            change, optimiser = self._optimiser().update(self._clipped(grads), optimiser)
             return (
                 cast(Networks, optax.apply_updates(cast(Any, networks), change)),
                 optimiser,
@@ -237,16 +189,18 @@ class PPO(Solver[PPOState]):
         flat = orders.reshape(-1, config.minibatch)
         (networks, optimiser), infos = jax.lax.scan(step, (state.networks, state.optimiser), flat)
         unexplained = masked_mean((targets.value - now) ** 2, drawn.mask)
-        spread = targets.value - masked_mean(targets.value, drawn.mask)
+        centred = targets.value - masked_mean(targets.value, drawn.mask)
+        variance = masked_mean(centred**2, drawn.mask)
+        scale = state.scale * (_SLOW + (1.0 - _SLOW) * jnp.maximum(jnp.sqrt(variance), 1e-3))
         info = PPOInfo(
             *(infos[name].mean() for name in ("actor_loss", "critic_loss")),
             entropy=-masked_mean(old, decides),
             clipped=infos["clipped"].mean(),
             divergence=infos["divergence"][-each[0] :].mean(),
-            explained=1.0 - unexplained / (masked_mean(spread**2, drawn.mask) + 1e-8),
+            explained=1.0 - unexplained / (variance + 1e-8),
             learning_rate=jnp.asarray(config.learning_rate),
         )
-        return state._replace(**networks._asdict(), optimiser=optimiser), info
+        return state._replace(**networks._asdict(), scale=scale, optimiser=optimiser), info
 
     def advantages(
         self, state: PPOState, batch: Batch, last: Rows, log_prob: Rows, clock: Clock | None
@@ -256,6 +210,7 @@ class PPO(Solver[PPOState]):
         reward = -batch.cost
         if enabled(config.temperature):
             reward = reward - config.temperature * self.omega.drawn(log_prob)
+        reward = reward / state.scale
         obs, next_obs = self._seen(state, batch.obs), self._seen(state, batch.next_obs)
         goes_on = 1.0 - batch.terminated
         v_after = self._critic(networks.critic, next_obs)
@@ -310,9 +265,20 @@ class PPO(Solver[PPOState]):
     def _in_world(self, obs: Array) -> Rows:
         return 1.0 - obs[:, -1] if self.absorbing else jnp.ones(len(obs))
 
-    def _optimiser(self, rate: Any) -> optax.GradientTransformation:
-        clip, adam = self.config.max_gradient_norm, optax.adam(rate, eps=1e-5)
-        return adam if clip is None else optax.chain(optax.clip_by_global_norm(clip), adam)
+    def _clipped(self, grads: Networks) -> Networks:
+        """Each network by itself: a critic that is far off must not slow down the actor."""
+        most = self.config.max_gradient_norm
+        if most is None:
+            return grads
+
+        def clip(grad: MLP | None) -> MLP | None:
+            share = jnp.minimum(1.0, most / (optax.tree.norm(grad) + 1e-12))
+            return jax.tree.map(lambda g: share * g, grad)
+
+        return Networks(*map(clip, grads))
+
+    def _optimiser(self) -> optax.GradientTransformation:
+        return optax.adam(self.config.learning_rate, eps=1e-5)
 
 
 def _with_spread(actor: MLP, std: float) -> MLP:

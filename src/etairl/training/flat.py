@@ -100,11 +100,18 @@ def _cost(start: TrainConfig, name: str) -> CostConfig:
 
 
 def _solver(start: TrainConfig, kind: str) -> SolverConfig:
-    """A solver, with what the start has under the same names."""
+    """A solver; from another one of its family with what that has under the same names."""
     check_choice("solver", kind, SOLVERS)
     if kind == start.solver.kind:
         return start.solver
-    return _replaced(SOLVERS[kind](), flatten(start.solver))
+    solver = SOLVERS[kind]()
+    if _family(kind) != _family(start.solver.kind):
+        return solver
+    return _replaced(solver, flatten(start.solver))
+
+
+def _family(kind: str) -> str:
+    return kind.removesuffix("-eta")
 
 
 def _implied(
@@ -134,6 +141,9 @@ def _temperature(
     if "temperature" not in flat:
         return {}
     settled, implied = flat | given, dict[str, Any]()
+    if "target_entropy" not in flat:  # it never adapts
+        wanted = algorithm.cost.temperature if settled["frozen_cost"] is None else None
+        return {} if wanted is None or "temperature" in given else {"temperature": wanted}
     other_omega = settled["omega"] != start.omega
     other_costs = algorithm.cost.temperature != start.cost.temperature
     if other_omega or other_costs:
