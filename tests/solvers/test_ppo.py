@@ -199,7 +199,7 @@ def test_the_critics_say_what_is_to_come_in_units_of_its_spread(rng):
 
 
 def test_a_bad_critic_does_not_slow_the_actor(rng):
-    """Each network's gradient is clipped by itself: huge returns leave the actor's step as it is."""
+    """Each network's gradient is clipped by itself: huge returns leave the actor's step alone."""
     _, data = episodes(rng, (20,), (False,))
     moves = []
     for factor in (1.0, 1e3):
