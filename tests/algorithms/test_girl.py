@@ -145,7 +145,9 @@ def test_negatives_come_from_the_newest_cycles_and_from_all_of_them():
         )
         buffer.extend(marked, ActionScaling(stage.spec).to_solver(played.actions))
     data = Experience(buffer, buffer.newest(rows=game.config.capacity), None, 5)
-    drawn = np.asarray(_draw_own(game, np.random.default_rng(0), data).obs)[..., 0]
+    drawn = np.asarray(
+        _draw_own(game, np.random.default_rng(0), data, game.config.cost_updates).obs
+    )[..., 0]
     assert set(np.unique(drawn[:, :10])) == {3.0, 4.0}
     shares = np.bincount(drawn[:, 10:].astype(int).ravel(), minlength=5) / drawn[:, 10:].size
     np.testing.assert_allclose(shares, 0.2, atol=0.05)

@@ -32,7 +32,7 @@ def test_every_preset_comes_back_from_its_file(name):
 
 @pytest.mark.parametrize(
     ("algorithm", "solver"),
-    [(a, s) for a in ALGORITHMS for s in SOLVERS if (a, s) != ("airl", "sac-eta")],
+    [(a, s) for a in ALGORITHMS for s in SOLVERS if a != "airl" or "eta" not in s],
 )
 def test_every_kind_comes_back_from_its_file(algorithm, solver):
     config = configure(TINY, algorithm=algorithm, solver=solver)
@@ -127,7 +127,7 @@ def _damaged() -> list[tuple[str, str]]:
         (changed(girl=7), "girl is not an object"),
         (changed(solver="sac"), "no settings of a solver"),
         (changed(solver=solver | {"kind": ["sac"]}), "no settings of a solver"),
-        (changed(solver=solver | {"kind": "ppo"}), "no settings of a solver"),
+        (changed(solver=solver | {"kind": "trpo"}), "no settings of a solver"),
         (
             changed(solver=solver | {"sac": solver["sac"] | {"target_entropy": "x"}}),
             "must be a num",
@@ -211,7 +211,7 @@ class TestTrust:
     ("name", "value", "message"),
     [
         ("transitons", 5, "did you mean transitions"),
-        ("colour", 5, "see etairl train --help"),
+        ("zebra", 5, "see etairl train --help"),
         ("transitions", "many", "transitions must be a whole number, got 'many'"),
         ("demonstrations", "all", 'demonstrations must be a whole number or "none"'),
         ("hidden", [64, "x"], "hidden must be a list, each of it a whole number"),

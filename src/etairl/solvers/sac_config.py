@@ -73,10 +73,10 @@ class OffPolicy:
 
     solver_updates: int = 500
     """gradient updates of the solver in one cycle [SAC-Epoch]"""
-    updates_per_step: float | None = None
-    """the same by transitions of the learner; then solver_updates does not count"""
     solver_batch: int = 256
     """transitions in one of them [SAC-Batch]"""
+    updates_per_step: float | None = None
+    """updates by transitions of the learner; then solver_updates does not count"""
     critic_cycles: int = 0
     """first cycles in which only the critics learn, to protect a warm start"""
     warm_start: bool = False
