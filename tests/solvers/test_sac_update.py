@@ -146,3 +146,50 @@ def test_cloning_adds_its_gradient_to_that_of_the_actor(rng, normalise):
     share = 1.0 - 0.9  # of the gradient in Adam's first moment after one step
     for a, b, c in zip(*map(jax.tree.leaves, (with_it, without, wanted)), strict=True):
         np.testing.assert_allclose((a - b) / share, 3.0 * c, atol=1e-4 * np.abs(c).max() + 1e-6)
+
+
+def test_layer_norm_standardises_the_rows_of_hidden_layers(rng):
+    """By hand in double precision; scaling the input's weights then changes nothing."""
+    network = MLP.init(jax.random.key(0), (3, 8, 8, 1), "relu", layer_norm=True)
+    x = rng.normal(size=(5, 3)).astype(np.float32)
+    y = x.astype(np.float64)
+    for weight, bias in zip(network.weights[:-1], network.biases[:-1], strict=True):
+        y = y @ np.asarray(weight, np.float64) + np.asarray(bias, np.float64)
+        y = (y - y.mean(axis=1, keepdims=True)) / np.sqrt(y.var(axis=1, keepdims=True) + 1e-5)
+        y = np.maximum(y, 0.0)
+    y = y @ np.asarray(network.weights[-1], np.float64) + np.asarray(network.biases[-1])
+    assert np.asarray(network(jnp.asarray(x))) == pytest.approx(y, rel=1e-4, abs=1e-5)
+
+
+def test_the_critics_have_layer_norm_and_the_actor_has_not():
+    state = SAC(SACConfig(hidden=(8,), layer_norm=True), SPEC).init(jax.random.key(0))
+    assert state.critics.layer_norm
+    assert state.targets.layer_norm
+    assert not state.actor.layer_norm
+
+
+def test_an_averaged_actor_follows_and_is_the_one_that_is_kept(rng):
+    solver = SAC(SACConfig(hidden=(8,), actor_average=0.25), SPEC)
+    state = solver.init(jax.random.key(0))
+    start = jax.tree.map(np.array, jax.tree.leaves(state.actor))
+    new, _ = update(solver, state, batch_of(rng), jax.random.key(1))
+    assert new.average is not None
+    for old, actor, average in zip(
+        start, jax.tree.leaves(new.actor), jax.tree.leaves(new.average), strict=True
+    ):
+        assert np.asarray(average) == pytest.approx(
+            old + 0.25 * (np.asarray(actor) - old), abs=1e-7
+        )
+    assert solver.settled(new).actor is new.average
+    plain = SAC(SACConfig(hidden=(8,)), SPEC)
+    state = plain.init(jax.random.key(0))
+    assert state.average is None
+    assert plain.settled(state) is state
+
+
+def test_rates_fall_with_the_run():
+    solver = SAC(SACConfig(hidden=(8,), last_learning_rate=0.5, critic_lr=1e-3), SPEC)
+    assert solver.paced(0.0) is solver
+    halfway = solver.paced(0.5).config
+    assert (halfway.critic_lr, halfway.actor_lr) == pytest.approx((0.75e-3, 0.75 * 3e-4))
+    assert solver.paced(1.0).config.temperature_lr == pytest.approx(1.5e-4)

@@ -180,7 +180,8 @@ class PPO(Solver[PPOState]):
             networks, optimiser = carry
             picked = jax.tree.map(lambda x: x[order], rows)
             grads, info = jax.grad(self._loss, has_aux=True)(networks, picked)
-            change, optimiser = self._optimiser().update(self._clipped(grads), optimiser)
+            clipped = cast(Any, self._clipped(grads))
+            change, optimiser = self._optimiser().update(clipped, optimiser)
             return (
                 cast(Networks, optax.apply_updates(cast(Any, networks), change)),
                 optimiser,
@@ -271,7 +272,7 @@ class PPO(Solver[PPOState]):
         if most is None:
             return grads
 
-        def clip(grad: MLP | None) -> MLP | None:
+        def clip(grad: Any) -> Any:
             share = jnp.minimum(1.0, most / (optax.tree.norm(grad) + 1e-12))
             return jax.tree.map(lambda g: share * g, grad)
 

@@ -5,7 +5,7 @@ whole cycle of updates and relabels each batch with the current cost function in
 the settings are traced: one compiled program serves all of them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -208,12 +208,22 @@ class SAC(Solver[SACState]):
         cost_state: Any = None,
     ) -> tuple[SACState, SACInfo | None]:
         """All updates in compiled scans; info is averaged over them."""
-        infos = []
+        solver, infos = self.paced(drawn.progress), []
         for number, batches in enumerate(drawn.batches):
-            key_scan = fold_in(key, number)
-            state, info = self._scan(state, batches, key_scan, cost, cost_state, drawn.critics_only)
+            state, info = solver._scan(
+                state, batches, fold_in(key, number), cost, cost_state, drawn.critics_only
+            )
             infos.append(info)
         return state, mean_info(infos)
+
+    def paced(self, progress: float) -> "SAC":
+        """With the learning rates that this part of the run has."""
+        config = self.config
+        left = 1.0 - progress * (1.0 - config.last_learning_rate)
+        if left == 1.0:
+            return self
+        rates = {name: left * getattr(config, name) for name in _RATES}
+        return replace(self, config=replace(config, **rates))
 
     @partial(jax.jit, static_argnums=6, donate_argnums=1)
     def _scan(

@@ -7,7 +7,8 @@ from etairl.algorithms.girl import GirlConfig
 from etairl.costs.adversarial import DiscriminatorConfig
 from etairl.costs.discriminator import GanConfig
 from etairl.costs.family import Inputs
-from etairl.solvers.players import SACSettings
+from etairl.solvers.players import PPOSettings, SACSettings
+from etairl.solvers.ppo_config import PPOConfig
 from etairl.solvers.sac_config import OffPolicy, SACConfig
 from etairl.training.settings import TrainConfig
 from etairl.types import InputError
@@ -78,9 +79,56 @@ _NEAR_CLONE = TrainConfig(
 )
 """A learner that begins as a clone of the expert, and pays 0.3 per nat for leaving it."""
 
+_ON_POLICY = TrainConfig(
+    girl=GirlConfig(
+        transitions=2_000_000,
+        episodes=8,
+        rollout="steps",
+        cost_updates=8,
+        fresh_share=1.0,
+        fresh_cycles=5,
+    ),
+    solver=PPOSettings(
+        PPOConfig(
+            gamma_rl=0.995,
+            gae_lambda=0.97,
+            clip=0.1,
+            last_learning_rate=0.1,
+            first_std=0.5,
+            normalise="demonstrations",
+        )
+    ),
+)
+"""Proximal policy optimisation: many transitions, few updates; where physics are cheap."""
+
+_OFF_POLICY = TrainConfig(
+    girl=GirlConfig(
+        transitions=250_000,
+        episodes=4,
+        rollout="steps",
+        cost_updates_per_step=0.025,
+        cost_batch=256,
+        fresh_cycles=5,
+    ),
+    cost=GanConfig(network=DiscriminatorConfig(hidden_d=(128, 128))),
+    solver=SACSettings(
+        OffPolicy(updates_per_step=0.5),
+        SACConfig(
+            hidden=(128, 128),
+            first_temperature=0.1,
+            normalise="demonstrations",
+            layer_norm=True,
+            actor_average=0.001,
+        ),
+    ),
+)
+"""Soft actor-critic with many updates for each transition; where physics are expensive."""
+
 PRESETS: dict[str, TrainConfig] = {
     # Gradient penalty, half-fresh negatives, a replay that forgets nothing.
     "default": TrainConfig(),
+    "on-policy": _ON_POLICY,
+    "off-policy": _OFF_POLICY,
     "near-clone": _NEAR_CLONE,
     "paper/hopper": _paper("Hopper-v5", "Hopper-v5-25x500", **_MUJOCO, d_hidden=16),
     "paper/halfcheetah": _paper("HalfCheetah-v5", "HalfCheetah-v5-25x500", **_MUJOCO, d_hidden=32),
