@@ -49,7 +49,6 @@ def bench_measuring(config: TrainConfig, rounds: int = 6) -> MeasuringShare:
         middle = time.process_time()
         prepared.reference.mmd2(cycle.rolled_out)
         taken.append((middle - start, time.process_time() - middle))
-    cycles.close()
     seconds, mmd2 = np.median(taken[1:], axis=0).tolist()
     each = mmd2 / config.measure_every
     share = each / (seconds + each)
