@@ -55,7 +55,7 @@ def test_five_percent_of_the_experts_own_episodes_are_above_the_floor(environmen
     # Whole episodes as the expert, the same ones or parts of them as a learner: all sums at once.
     pools, _ = Reference(steps, None, scale).pools(reduce(Steps.joined, parts or [steps]))
     many = max(len(parts), 1)
-    assert many == 500 // length
+    assert (many > 1) == (length < 500)
     shown = many * _EPISODES + np.arange(_EPISODES)
     for name, whole in pools.items():
         above = 0
