@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from tiny import TINY
 
 from etairl.bench import cycle_speed, draw_speed, exact_speed, solver_speed, study_speed
+from etairl.bench.measuring_speed import bench_measuring
 from etairl.tasks import make_task
 from etairl.training.flat import configure
 from etairl.types import InputError
@@ -46,6 +48,15 @@ def test_a_cycle_is_timed_with_the_same_simulation_on_both_sides(monkeypatch):
     assert 0 < found.played < min(found.megan, found.gail)
     assert found.ratio_to_gail == pytest.approx(found.megan / found.gail)
     assert found.ratio_to_simulator == pytest.approx(found.megan / found.simulator)
+
+
+def test_the_share_of_measuring_is_that_of_a_whole_run():
+    """Once in `measure_every` cycles: m/k of the c + m/k seconds that a cycle takes."""
+    found = bench_measuring(TINY, rounds=3)
+    assert (found.every, found.episodes) == (2, 5)
+    assert min(found.cycle, found.mmd2) > 0
+    assert found.share == pytest.approx(found.mmd2 / (2 * found.cycle + found.mmd2))
+    assert found.ok == (found.share <= 0.03)
 
 
 def test_the_stopwatch_counts_the_steps_of_its_task_alone():

@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from dataclasses import replace
 
 import gymnasium
 import h5py
@@ -21,6 +22,12 @@ def test_a_round_trip_keeps_every_array(assert_same, demos):
     again = load_demos("minari:etairl/walk-v0")
     assert_same(demos.trajectories, again.trajectories)
     assert again.spec == demos.spec
+
+
+@pytest.mark.parametrize("playing", ["drawn", "greedy", None])
+def test_how_they_were_played_survives(demos, playing):
+    save_demos(replace(demos, playing=playing), "minari:etairl/played-v0")
+    assert load_demos("minari:etairl/played-v0").playing == playing
 
 
 def test_what_minari_has_no_field_for_survives_too(assert_same, demos):

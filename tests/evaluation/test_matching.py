@@ -5,6 +5,7 @@ from etairl.demos.dataset import Standardiser
 from etairl.eta import Geometric
 from etairl.evaluation import matching
 from etairl.evaluation.matching import MEASURES, Reference, Steps, score
+from etairl.evaluation.resampling import null_scale
 from etairl.types import InputError, Trajectories, offsets_of
 
 
@@ -126,21 +127,77 @@ class TestLevel:
             more = gait(rng, spare, 30) if spare else None
             ours = reference(gait(rng, sizes[1], 30), more)
             pools, _ = ours.pools(Steps.of(gait(rng, sizes[0], 30)))
-            floor, by = ours.floor("rho", *sizes)
+            floor, by = ours.floor("rho", np.full(sizes[0], 30), sizes[1])
             above += pools["rho"].value() > floor
             assert by.startswith("episodes, ")
             assert ("scaled" in by) == (sum(sizes) > sizes[1] + spare)
         assert 0.01 <= above / 200 <= 0.12
 
 
+class TestShorterEpisodes:
+    """The floor is of the learner's lengths, too: parts of the expert's episodes stand for it."""
+
+    def test_parts_have_the_lengths_of_others_by_rank_and_favour_no_step(self):
+        t = episodes(np.arange(60.0)[:, None], np.zeros((60, 1)), [30, 10, 20])
+        steps, seen = Steps.of(t), np.zeros(60)
+        for seed in range(600):
+            parts = steps.parts(np.random.default_rng(seed), np.array([6, 12, 3, 6, 12, 3]))
+            assert [part.lengths.tolist() for part in parts] == [[12, 3, 6]] * 2
+            assert (np.diff(parts[1].groups) >= 0).all()
+            seen[parts[1].pairs[:, 0].astype(int)] += 1
+        for rows, share in ((slice(30), 12 / 30), (slice(30, 40), 3 / 10), (slice(40, 60), 6 / 20)):
+            # 600 draws: a standard deviation of 0.02, and 60 steps are looked at.
+            assert np.abs(seen[rows] / 600 - share).max() < 0.08
+
+    def test_nearly_whole_episodes_stay_whole(self, rng):
+        t = walk(rng, 9, 40)
+        assert Steps.of(t).parts(rng, np.full(5, 39)) == []
+        assert Steps.of(t).parts(rng, np.full(5, 400)) == []  # none gets longer
+        assert [len(Steps.of(t).parts(rng, np.full(5, n))) for n in (30, 10, 1)] == [2, 4, 8]
+        whole = reference(t).floor("mu", np.full(4, 40), 5)
+        assert whole == reference(t).floor("mu", np.full(4, 400), 5)
+
+    @pytest.mark.parametrize("spare", [0, 14])
+    def test_of_one_law_five_percent_are_above_it(self, spare):
+        """A gait is the same at all times: fresh short episodes are of the law of the long ones.
+
+        200 trials, as in `TestLevel`: 1 to 12 %. A floor of whole episodes is far too low.
+        """
+        above = whole = 0
+        for trial in range(200):
+            rng = np.random.default_rng([trial, 5, spare])
+            ours = reference(gait(rng, 8, 60), gait(rng, spare, 60) if spare else None)
+            pools, _ = ours.pools(Steps.of(gait(rng, 6, 5)))
+            floor, by = ours.floor("rho", np.full(6, 5), 8)
+            assert by.endswith("the first as short as the learner's")
+            above += pools["rho"].value() > floor
+            whole += pools["rho"].value() > ours.floor("rho", np.full(6, 60), 8).value
+        assert 0.01 <= above / 200 <= 0.12
+        assert whole / 200 > 0.2
+
+    def test_blocks_of_time_are_scaled(self, rng):
+        """Half as many blocks of the learner: σ(n·10/2, m·10)/σ(n·10, m·10) times the floor."""
+        ours = reference(walk(rng, 3, 100))
+        half, whole = (ours.floor("rho", np.full(4, n), 3).value for n in (50, 100))
+        assert half / whole == pytest.approx(null_scale(20, 30) / null_scale(40, 30))
+
+    def test_a_fall_is_not_excused(self, rng):
+        """Who ends where the expert is only at first is above the floor of short episodes."""
+        drift = np.tile(np.linspace(0.0, 3.0, 100), 20)[:, None]
+        t = walk(rng, 20, 100)
+        ours = reference(episodes(t.observations + drift, t.actions, [100] * 20))
+        early = ours.distances(rng, Steps.of(walk(rng, 12, 20)))["rho"]
+        assert early.value > 3 * early.floor
+
+
 def test_the_floor_of_a_gait_does_not_see_its_rhythm(rng):
     """Of all steps and of a sixth of them, at random: nothing like the aliasing of a stride."""
     many = reference(gait(rng, 20, 120))
-    floor, _ = many.floor("rho", 10, 10)
+    floor, _ = many.floor("rho", np.full(10, 120), 10)
     t = gait(rng, 20, 120)
     every_second = np.flatnonzero(t.times % 2 == 0)
     strided = Steps(t.pairs(every_second), t.episode_numbers[every_second], t.times[every_second])
-    aliased, _ = Reference(strided, None, many.scale).floor("rho", 10, 10)
+    aliased, _ = Reference(strided, None, many.scale).floor("rho", np.full(10, 60), 10)
     assert aliased > 2 * floor  # what a stride would have made of it
 
 

@@ -76,7 +76,7 @@ def rate_value(job: Job) -> float:
 
 HALF = "geometric:0.5"
 BOTH = ("replicated", "not replicated")
-BEST = ("default", "λ = 6, the movement cycle of the demonstrations, is the best in MMD² of μ")
+BEST = ("penalised", "λ = 6, the movement cycle of the demonstrations, is the best in MMD² of μ")
 
 
 @pytest.mark.parametrize("env", CYCLES)
@@ -99,7 +99,7 @@ def test_the_cycle_of_the_demonstrations_and_that_of_the_paper_stand_beside_unif
     assert found[BEST].verdict == "replicated"
     words = "is as good as κ = 1, or better, in MMD² of μ"
     ours, paper = (
-        found["default", f"λ = {rate}, the movement cycle of the {whose}, {words}"]
+        found["penalised", f"λ = {rate}, the movement cycle of the {whose}, {words}"]
         for rate, whose in ((6, "demonstrations"), (25, "paper's expert"))
     )
     assert (ours.verdict, paper.verdict) == BOTH
@@ -128,7 +128,7 @@ def test_another_rate_that_is_better_is_said():
     found = said(rows, jobs)
     assert found[BEST].verdict == "not replicated"
     assert "The smallest mean has λ = 25" in found[BEST].sentence
-    assert ("default", BEST[1].replace("μ", "ρ")) in found
+    assert ("penalised", BEST[1].replace("μ", "ρ")) in found
 
 
 @pytest.mark.parametrize("best", [6, 25])
@@ -193,7 +193,7 @@ def test_equal_rates_are_seldom_told_apart(rng):
     ids=["negative", "below the floor", "zero", "cost below 0.05"],
 )
 def test_no_verdict_where_nothing_is_left_to_gain(before, after, floor):
-    jobs = [j for j in jobs_of("figure1", 3) if j.arm == "default" and kappa(j) in (0.0, 1.0)]
+    jobs = [j for j in jobs_of("figure1", 3) if j.arm == "penalised" and kappa(j) in (0.0, 1.0)]
     spread = {0: -1e-4, 1: 0.0, 2: 1e-4}
     rows = [
         row(j, (after if kappa(j) else before) + spread[j.config.seed] * kappa(j), floor)
@@ -213,11 +213,11 @@ def test_sentences_have_both_values_and_their_own_size():
     jobs = [j for j in jobs_of("figure1", 3) if kappa(j) in (0.0, 1.0)]
     rows = [row(j, (0.02 if kappa(j) else 0.1) * wobble(j)) for j in jobs]
     found = said(rows, jobs)
-    mu = found["default", "MMD² of μ falls by at least 25 %"]
+    mu = found["penalised", "MMD² of μ falls by at least 25 %"]
     assert mu.verdict == "replicated"  # by 80 %, which is at least 25 %
     assert re.search(r"0\.0198 with κ = 1, 0\.101 with κ = 0: −80 % \[", mu.sentence)
     assert "show a change of 25 % with probability" in mu.sentence
-    cost = found["default", "the cost falls to a half or less"]
+    cost = found["penalised", "the cost falls to a half or less"]
     assert "show a change of 50 % with probability" in cost.sentence
 
 
@@ -226,7 +226,7 @@ def test_only_a_sampler_falls_back_on_the_default_arm():
     settings = {j.cell: j.config for j in jobs}
     found = cells([row(j, 0.2) for j in jobs])
     exact = baseline(found, (CHEETAH, "exact-sampler", "geometric:0.99"), settings)
-    assert exact == (CHEETAH, "default", "geometric:0")
+    assert exact == (CHEETAH, "penalised", "geometric:0")
     assert baseline(found, (CHEETAH, "no-penalty", "geometric:1"), settings) is None
     own = baseline(found, (CHEETAH, "spectral-norm", "geometric:1"), settings)
     assert own == (CHEETAH, "spectral-norm", "geometric:0")
@@ -234,10 +234,10 @@ def test_only_a_sampler_falls_back_on_the_default_arm():
 
 def test_one_arm_with_other_settings_is_no_baseline():
     """Single runs all have the arm `default`, whatever their settings are."""
-    start = next(j for j in jobs_of("figure1", 1) if j.arm == "default")
+    start = next(j for j in jobs_of("figure1", 1) if j.arm == "penalised")
     odd = replace(start.config, eta="geometric:1", horizon=300)
-    settings = {j.cell: j.config for j in (start, Job("default", odd))}
-    assert baseline(settings, (CHEETAH, "default", "geometric:1"), settings) is None
+    settings = {j.cell: j.config for j in (start, Job("penalised", odd))}
+    assert baseline(settings, (CHEETAH, "penalised", "geometric:1"), settings) is None
 
 
 def test_arms_stand_beside_the_default():
@@ -247,14 +247,14 @@ def test_arms_stand_beside_the_default():
     found = entries["no-penalty", "geometric:1"]
     assert found["mmd2_mu"]["against_default"]["relative"]["value"] == pytest.approx(0.5)
     assert (found["baseline_arm"], found["baseline"]) == ("no-penalty", "geometric:0")
-    assert entries["exact-sampler", "geometric:1"]["baseline_arm"] == ("default")
-    assert entries["default", "geometric:1"]["mmd2_mu"]["against_default"] is None
-    assert {f.arm for f in findings(rows, jobs)} == {"default"}
+    assert entries["exact-sampler", "geometric:1"]["baseline_arm"] == ("penalised")
+    assert entries["penalised", "geometric:1"]["mmd2_mu"]["against_default"] is None
+    assert {f.arm for f in findings(rows, jobs)} == {"penalised"}
 
 
 def test_across_tasks_has_the_noise_of_the_base():
     """κ = 1 does not vary at all; κ = 0 does, by a tenth."""
-    jobs = [j for j in jobs_of("figure1", 4) if j.arm == "default" and kappa(j) in (0.0, 1.0)]
+    jobs = [j for j in jobs_of("figure1", 4) if j.arm == "penalised" and kappa(j) in (0.0, 1.0)]
     rows = [row(j, 0.1 if kappa(j) else 0.2 * (0.9 + 0.05 * j.config.seed)) for j in jobs]
     (found,) = across_tasks(rows, jobs, "mmd2_mu")
     base = 0.2 * (0.9 + 0.05 * np.arange(4))
@@ -299,7 +299,7 @@ def test_verdict_on_the_prediction(low, value, high, verdict):
 def test_predictions_of_a_study(tmp_path):
     """κ = 0.5 does nothing, κ = 0.75 a tenth too much; Idle is left out of it."""
     envs = ["etairl/Navigation-v0"]
-    jobs = [j for j in jobs_of("figure1", 3) if j.arm == "default"]
+    jobs = [j for j in jobs_of("figure1", 3) if j.arm == "penalised"]
     jobs += named_jobs("navigation", "quick", range(3), envs)
     changed = {0.75: 0.9}
     study = made_up_study(
@@ -307,9 +307,9 @@ def test_predictions_of_a_study(tmp_path):
     )
     predicted = paper_data(study, report_data(study))["predictions"]
     found = {(p["env"], p["arm"], p["eta"]): p for p in predicted}
-    assert found[CHEETAH, "default", "geometric:0.5"]["verdict"] == "agrees"
-    assert found[CHEETAH, "default", "geometric:0.75"]["verdict"] == "disagrees"
-    assert found[CHEETAH, "default", "geometric:1"]["verdict"] is None
+    assert found[CHEETAH, "penalised", "geometric:0.5"]["verdict"] == "agrees"
+    assert found[CHEETAH, "penalised", "geometric:0.75"]["verdict"] == "disagrees"
+    assert found[CHEETAH, "penalised", "geometric:1"]["verdict"] is None
     assert not [key for key in found if key[1] == "idle"]
 
 
@@ -352,12 +352,12 @@ def test_many_tasks_otherwise():
 def test_gail_at_its_floor_cannot_be_beaten():
     jobs = jobs_of("figure3", 4)
     rows = [
-        row(j, 0.005 if kappa(j) else (0.009 if j.arm == "default" else 0.2) * wobble(j))
+        row(j, 0.005 if kappa(j) else (0.009 if j.arm == "penalised" else 0.2) * wobble(j))
         for j in jobs
     ]
     rows = [r | {"mmd2_mu": r["mmd2_mu"] * (1 + 0.01 * r["seed"])} for r in rows]
     claim = "with no discount does GAIL match as well as the best MEGAN in MMD² of μ"
-    found = said(rows, jobs)["default", claim]
+    found = said(rows, jobs)["penalised", claim]
     assert found.verdict == "undecided"
     names = "MEGAN, κ = 0.99, γ = 0.99; GAIL, γ = 0.99."
     assert f"Already at the expert's floor of 0.01: {names}" in found.sentence

@@ -42,9 +42,9 @@ def test_the_line_is_found(study):
     found = trends(result_rows(study), study.jobs)
     # The bare arm has two settings, which make no line.
     assert [(t["arm"], t["metric"]) for t in found] == [
-        ("default", "mmd2_rho"),
-        ("default", "mmd2_mu"),
-        ("default", "shortfall"),
+        ("penalised", "mmd2_rho"),
+        ("penalised", "mmd2_mu"),
+        ("penalised", "shortfall"),
     ]
     trend = found[1]
     assert (trend["env"], trend["to"], trend["settings"]) == (CHEETAH, "geometric:1", 7)
@@ -58,12 +58,12 @@ def test_the_line_is_found(study):
 
 def test_only_one_weighting_varies_on_a_line(jobs, tmp_path):
     """Poisson rates, and runs with other settings, are on no line of κ."""
-    default = [j for j in jobs if j.arm == "default" and j.config.eta != "geometric:0.9"]
+    default = [j for j in jobs if j.arm == "penalised" and j.config.eta != "geometric:0.9"]
     poisson = [
         j for j in named_jobs("figure2", "quick", range(3), [CHEETAH]) if "poisson" in j.name
     ]
     odd = [
-        Job("default", replace(default[0].config, eta="geometric:0.9", horizon=300, seed=seed))
+        Job("penalised", replace(default[0].config, eta="geometric:0.9", horizon=300, seed=seed))
         for seed in range(3)
     ]
     study = made_up_study(tmp_path / "s", [*default, *poisson, *odd], value)
@@ -76,7 +76,7 @@ def test_a_study_half_done(study):
     rows = [
         row
         for row in result_rows(study)
-        if row["arm"] == "default"
+        if row["arm"] == "penalised"
         and (row["seed"] == 0 or row["eta"] != "geometric:1")
         and (row["seed"] != 2 or row["eta"] == "geometric:0")
     ]
@@ -125,7 +125,7 @@ def test_every_spelling_is_on_the_line(jobs, tmp_path):
     same = [
         replace(j, config=replace(j.config, eta=spelled.get(j.config.eta or "", j.config.eta)))
         for j in jobs
-        if j.arm == "default"
+        if j.arm == "penalised"
     ]
     study = made_up_study(tmp_path / "s", same, value)
     found = trends(result_rows(study), study.jobs)

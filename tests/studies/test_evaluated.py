@@ -73,6 +73,33 @@ def test_it_is_in_notes_page_and_figures_also_without_the_runs(study, tmp_path, 
     assert all(Study(small).evaluated(job) for job in JOBS)  # nothing is left to evaluate
 
 
+def test_a_study_that_asks_for_none_shows_the_end_of_its_runs(tmp_path):
+    """Learner, clone and expert of both kinds; a kind that was guessed is called one."""
+    study = made_up_study(tmp_path / "mine", JOBS, lambda job: 0.2, None, "mine")
+    for job in study.jobs:
+        file = study.run_path(job) / "result.json"
+        fresh = [
+            policy(who, 900.0, playing=kind, beside=beside)
+            for who in ("learner", "behaviour cloning", "expert")
+            for kind, beside in (
+                ("greedy", "demonstrations, greedy by a guess"),
+                ("drawn", "the expert, drawn"),
+            )
+        ]
+        write_json(file, json.loads(file.read_text()) | {"fresh": fresh})
+    table = report_data(study)["evaluation"]
+    others = ("behaviour cloning, greedy", "behaviour cloning, drawn")
+    assert [e["policy"] for e in table] == [
+        *["learner, greedy", "learner, drawn"] * 2,
+        *others,
+        *("expert, greedy", "expert, drawn"),
+    ]
+    assert [e["guessed"] for e in table] == [True, False] * 4
+    assert main(["report", str(study.path)]) == 0
+    said = (study.path / "README.md").read_text()
+    assert "Drawn or greedy is a guess from the demonstrations of Hopper-v5." in said
+
+
 def test_another_number_of_episodes_is_evaluated_again(study):
     more = Study.open(study.path, "mine", None, JOBS, evaluate=60)
     assert not any(more.evaluated(job) for job in more.jobs)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from etairl.cli.app import main
-from etairl.replication.paper_studies import COLUMNS, STUDIES, named_jobs, regularised
+from etairl.replication.paper_studies import COLUMNS, STUDIES, named_jobs, penalised
 from etairl.studies.grid import read_grid
 from etairl.studies.jobs import SCALES, check_distinct, check_ready, rescaled
 from etairl.training.flat import flatten
@@ -220,7 +220,7 @@ def test_studies_of_the_paper(name, scale):
     jobs = named_jobs(name, scale, range(3))
     check_distinct(jobs)
     for job in jobs:
-        start = regularised(job.config.env)
+        start = penalised(job.config.env)
         column = start.girl
         # As many updates in every cycle, and (but for smoke) as many cycles, as the paper.
         assert flatten(job.config)["solver_updates"] == flatten(start)["solver_updates"]
@@ -243,7 +243,7 @@ def test_quick_never_plays_more_than_was_asked_for():
 
 def test_figure1_asks_for_what_the_paper_shows():
     jobs = named_jobs("figure1", "paper", [0, 1], ["Ant-v5"])
-    etas = [job.config.eta for job in jobs if job.arm == "default" and job.config.seed == 0]
+    etas = [job.config.eta for job in jobs if job.arm == "penalised" and job.config.seed == 0]
     assert etas == [f"geometric:{k}" for k in ("0", "0.25", "0.5", "0.75", "0.9", "0.99", "1")]
     assert [job.config.eta for job in jobs if job.arm == "bare"] == [
         "geometric:0",
@@ -253,12 +253,12 @@ def test_figure1_asks_for_what_the_paper_shows():
 
 
 VARIED = {
-    "default": {"fresh_share", *flatten(preset("default").cost)},
+    "penalised": {"fresh_share", *flatten(preset("default").cost)},
     "gamma_rl=0.9": {"fresh_share", *flatten(preset("default").cost), "gamma_rl"},
     "gamma_rl=0.999": {"fresh_share", *flatten(preset("default").cost), "gamma_rl"},
     "bare": set(),
 }
-"""what an arm has of its own beside the weighting: the default one its discriminator"""
+"""what an arm has of its own beside the weighting: `penalised` its discriminator"""
 
 
 @pytest.mark.parametrize("name", ["figure1", "figure2", "figure3"])
@@ -304,7 +304,7 @@ def test_what_the_choice_of_episodes_changes_is_asked_where_episodes_end_early()
         assert job.config.choice == ("by_weight" if job.arm == "by-weight" else "uniform")
     by_cell = {(*job.cell[:1], job.arm, job.config.eta): job.config for job in jobs}
     for job in weighed:
-        twin = by_cell[job.config.env, "default", job.config.eta]
+        twin = by_cell[job.config.env, "penalised", job.config.eta]
         assert replace(job.config, choice="uniform") == twin
 
 

@@ -62,10 +62,12 @@ def test_rows_and_score(study):
 def test_statistics_by_hand(study):
     entries = statistics(result_rows(study), study.jobs)
     found = next(
-        e for e in entries if (e["env"], e["arm"], e["eta"]) == (ENVS[0], "default", "geometric:1")
+        e
+        for e in entries
+        if (e["env"], e["arm"], e["eta"]) == (ENVS[0], "penalised", "geometric:1")
     )
     ours, others = (
-        [level(j) for j in study.jobs if j.cell == (ENVS[0], "default", f"geometric:{k}")]
+        [level(j) for j in study.jobs if j.cell == (ENVS[0], "penalised", f"geometric:{k}")]
         for k in (1, 0)
     )
     assert found["seeds"] == [0, 1, 2]
@@ -78,10 +80,10 @@ def test_statistics_by_hand(study):
 def test_verdicts_on_what_is_known(study):
     found = findings(result_rows(study), study.jobs)
     said = {(f.env, f.arm, f.claim.split(" as ")[0]): f.verdict for f in found}
-    assert said[ENVS[0], "default", "MMD² of μ falls by at least 25 %"] == "replicated"
-    assert said[ENVS[1], "default", "MMD² of ρ falls by at least 25 %"] == "not replicated"
-    assert said[ENVS[0], "default", "the cost falls to a half or less"] == "not replicated"
-    assert said[ENVS[1], "default", "the cost stays about the same"] == "replicated"
+    assert said[ENVS[0], "penalised", "MMD² of μ falls by at least 25 %"] == "replicated"
+    assert said[ENVS[1], "penalised", "MMD² of ρ falls by at least 25 %"] == "not replicated"
+    assert said[ENVS[0], "penalised", "the cost falls to a half or less"] == "not replicated"
+    assert said[ENVS[1], "penalised", "the cost stays about the same"] == "replicated"
     assert all(re.search(r"−?\d+ % \[.*3 seeds", f.sentence) for f in found)
 
 
@@ -151,10 +153,10 @@ def test_tables_and_figures(study, page):
     assert len(rows) == len(study.jobs)
     assert json.loads((study.path / "results.json").read_text())[0]["run"] == rows[0]["run"]
     kinds = json.loads((study.path / "statistics.json").read_text())["across_tasks"]["mmd2_mu"]
-    uniform = next(k for k in kinds if (k["arm"], k["eta"]) == ("default", "geometric:1"))
+    uniform = next(k for k in kinds if (k["arm"], k["eta"]) == ("penalised", "geometric:1"))
     assert (uniform["tasks"], uniform["seeds"]) == (2, 6)
     assert uniform["mean"]["value"] == pytest.approx((0.6 + 1.0) / 2, abs=0.02)
-    for name in ("weightings-default", "weightings-bare", "arms"):
+    for name in ("weightings-penalised", "weightings-bare", "arms"):
         assert (study.path / "figures" / f"{name}.png").stat().st_size > 10_000
         assert "<svg" in (study.path / "figures" / f"{name}.svg").read_text()[:2000]
     told = (study.path / "README.md").read_text().partition("## Small κ")[2].partition("## ")[0]

@@ -154,7 +154,8 @@ def test_fetch_reach_trains_and_is_judged(tmp_path):
     )
     result = etairl.train(tiny, tmp_path / "run")
     assert [row["success"] >= 0.0 for row in read_metrics(result.path)] == [True, True]
-    verdicts = {v.name: v for v in result.evaluate(3, cloning=False)}
+    found = result.evaluate(3, cloning=False)
+    verdicts = {v.name: v for v in found if v.playing in ("drawn", None)}
     assert verdicts[EXPERT].success == 1.0
     assert verdicts[EXPERT].generalisation.success == 1.0
     assert verdicts["learner"].generalisation.horizon == 16

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +15,13 @@ from tiny import TINY
 
 import etairl
 from etairl.cli.app import main
+from etairl.cli.running import print_result
 from etairl.demos import Selection
+from etairl.demos.sources import BUNDLED
 from etairl.runs import RunDirectory, read_metrics
-from etairl.solvers.cloning import CloningConfig
 from etairl.training.config_files import read_config
 from etairl.training.flat import configure
+from etairl.training.judging import CLONING
 from etairl.training.preparation import prepare
 from etairl.training.presets import PRESETS, preset
 from etairl.types import InputError
@@ -114,7 +115,8 @@ def test_files_of_a_run(result):
     names = {path.name for path in result.path.iterdir()}
     assert names == {
         *("config.json", "versions.json", "metrics.jsonl", "timing.jsonl", "result.json"),
-        *("policy.safetensors", "best-policy.safetensors", "cost.safetensors", "tensorboard"),
+        *("policy.safetensors", "best-policy.safetensors", "cost.safetensors"),
+        *("clone.safetensors", "tensorboard"),
     }
     assert read_config(result.path) == TINY
     rows = read_metrics(result.path)
@@ -174,9 +176,7 @@ def test_a_saved_run_is_the_same_run(result, tmp_path):
         result.save(tmp_path / "kept")
 
 
-def test_the_table(result, monkeypatch):
-    few = partial(CloningConfig, hidden=(16,), updates=100)  # that it is judged, not how well
-    monkeypatch.setattr("etairl.training.playing.CloningConfig", few)
+def test_the_table(result):
     found = {v.title: v for v in result.evaluate(4)}
     kinds = [
         f"{who}, {how}"
@@ -206,7 +206,8 @@ def test_the_table(result, monkeypatch):
 
 def test_the_end_of_a_run_has_both_kinds(result):
     fresh = {(row["name"], row["playing"]): row for row in result.metrics["fresh"]}
-    assert {("learner", "drawn"), ("learner", "greedy"), ("expert", "drawn")} <= set(fresh)
+    everyone = ("learner", "behaviour cloning", "expert")
+    assert list(fresh) == [(who, kind) for who in everyone for kind in ("greedy", "drawn")]
     remaining = result.metrics["remaining"]
     assert remaining["beside"] == "demonstrations"  # what it was shown
     assert remaining["score_beside"] == "the expert, drawn"
@@ -218,6 +219,43 @@ def test_the_end_of_a_run_has_both_kinds(result):
         fresh["learner", "drawn"]["mmd2_mu"],
     ]
     assert all(d["low"] <= d["value"] <= d["high"] for d in distances)
+
+
+def test_the_clone_is_made_once_and_kept(result, tmp_path, monkeypatch):
+    """That of the file plays; a run of an older version, without one, makes it anew."""
+    result.save(tmp_path / "old")
+    (tmp_path / "old" / "clone.safetensors").unlink()
+    made = [v for v in etairl.Result(tmp_path / "old").evaluate(4) if v.name == CLONING]
+    monkeypatch.setattr("etairl.training.cloned.clone", None)  # whoever makes one fails
+    kept = [v for v in result.evaluate(4) if v.name == CLONING]
+    assert kept == made
+    assert len(kept) == 2
+
+
+def test_more_episodes_of_the_learner_than_of_expert_and_chance(result):
+    found = {v.title: v.episodes for v in result.evaluate(27)}
+    assert {name: n for name, n in found.items() if "held" not in name} == {
+        **{f"{who}, {how}": 27 for who in ("learner", CLONING) for how in ("greedy", "drawn")},
+        **{"expert, greedy": 25, "expert, drawn": 25, "random": 25},
+    }
+
+
+def test_a_guessed_kind_is_said_wherever_kinds_are_compared(tmp_path, capsys):
+    arrays = dict(np.load(BUNDLED / "Pendulum-v1-25x200.npz"))
+    del arrays["playing"]
+    np.savez(tmp_path / "silent.npz", **arrays)
+    few = replace(TINY, girl=replace(TINY.girl, transitions=500))
+    result = etairl.train(replace(few, demos=str(tmp_path / "silent.npz")), tmp_path / "run")
+    words = "demonstrations, greedy by a guess"
+    assert {row["beside"] for row in result.metrics["fresh"]} == {words}
+    assert result.metrics["remaining"]["beside"] == words
+    print_result(result.path)
+    assert f"from {words}" in capsys.readouterr().out
+    assert main(["evaluate", str(result.path), "--episodes=2", "--no-cloning"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "The demonstrations look greedy (a guess from the data): greedy rows beside" in said
+    assert main(["demos", "info", str(tmp_path / "silent.npz")]) == 0
+    assert "greedy, a guess from the data" in capsys.readouterr().out
 
 
 def test_twice_the_horizon_and_its_figure(result, capsys):

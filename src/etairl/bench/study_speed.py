@@ -5,7 +5,8 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from etairl.replication.paper_studies import regularised
+from etairl.arms import PENALISED
+from etairl.replication.paper_studies import penalised
 from etairl.studies.jobs import Job, rescaled
 from etairl.studies.processes import cores, run_locally
 from etairl.studies.study_folder import Study
@@ -31,13 +32,13 @@ def bench_study(cycles: int = 40, runs: int = 2) -> SideBySide:
     """HalfCheetah at the scale `quick`, its first cycles, started and ended as in any study."""
     if cores() < runs:
         raise InputError(f"{runs} runs side by side need {runs} cores, here are {cores()}")
-    config = rescaled(regularised("HalfCheetah-v5"), "quick")
+    config = rescaled(penalised("HalfCheetah-v5"), "quick")
     transitions = cycles * config.girl.episodes * config.horizon
     config = replace(config, girl=replace(config.girl, transitions=transitions))
-    jobs = [Job("default", replace(config, seed=seed)) for seed in range(runs)]
+    jobs = [Job(PENALISED, replace(config, seed=seed)) for seed in range(runs)]
     with tempfile.TemporaryDirectory() as folder:
         short = replace(config.girl, transitions=transitions // cycles)
-        first = Job("default", replace(config, girl=short))
+        first = Job(PENALISED, replace(config, girl=short))
         _seconds(Path(folder) / "first", [first], 1)  # compiled code is kept for the others
         one_by_one = _seconds(Path(folder) / "one", jobs, 1)
         side_by_side = _seconds(Path(folder) / "side", jobs, runs)

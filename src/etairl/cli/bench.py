@@ -10,7 +10,7 @@ import tyro
 
 from etairl.cli.console import out, parse, print_json, table, track, working
 
-BenchName = Literal["all", "sampling", "solver", "run", "study", "tabular"]
+BenchName = Literal["all", "sampling", "solver", "run", "measuring", "study", "tabular"]
 Speeds = dict[str, Any]
 """measurements by name: one, or a list of the same kind"""
 
@@ -22,7 +22,8 @@ class BenchConfig:
     what: Annotated[tyro.conf.Positional[BenchName], tyro.conf.arg(metavar="WHAT")] = "all"
     """sampling: index draws beside a plain uniform draw, MMD² beside its matrix products;
     solver: gradient updates, and rollouts beside the bare simulator; run: a cycle of MEGAN beside
-    one of GAIL and beside the bare simulator; study: runs side by side beside runs one by one;
+    one of GAIL and beside the bare simulator; measuring: MMD² while training, as a share of a run;
+    study: runs side by side beside runs one by one;
     tabular: exact measures of sparse MDPs"""
     peers: Annotated[Path | None, tyro.conf.arg(metavar="PYTHON")] = None
     """solver: the Python of an environment with Stable-Baselines3 and SBX, to time them as well
@@ -101,6 +102,14 @@ def _run(_: BenchConfig) -> Speeds:
     return {"runs": [bench_run(*case) for case in track(cases, "timing cycles")]}
 
 
+def _measuring(_: BenchConfig) -> Speeds:
+    from etairl.bench.measuring_speed import bench_measuring, usual
+
+    names = ("HalfCheetah-v5", "Hopper-v5", "Ant-v5")
+    cases = [usual(name, f"{name}-25x500") for name in names]
+    return {"measuring": [bench_measuring(case) for case in track(cases, "timing MMD²")]}
+
+
 def _study(_: BenchConfig) -> Speeds:
     from etairl.bench.study_speed import bench_study
 
@@ -118,6 +127,7 @@ _BENCHES: dict[str, Callable[[BenchConfig], Speeds]] = {
     "sampling": _sampling,
     "solver": _solver,
     "run": _run,
+    "measuring": _measuring,
     "study": _study,
     "tabular": _tabular,
 }

@@ -163,6 +163,7 @@ def print_inspection(i: Inspection) -> None:
             ("observations", f"{i.obs_dim} columns{_constant(i.constant_observations)}"),
             ("actions", f"{i.act_dim} columns{_constant(i.constant_actions)}"),
             ("action range", f"{i.action.low:.4g} to {i.action.high:.4g}{clipped}"),
+            ("played", f"{i.playing}{', a guess from the data' if i.playing_guessed else ''}"),
             *([] if i.task_dim is None else [("task vector", f"{i.task_dim} columns")]),
             ("NaN or infinite", "none"),
             (

@@ -129,20 +129,23 @@ def print_behaviours(behaviours: list[Behaviour], result: Result) -> None:
     table(("", *columns), raw)
     playing, guessed = result.playing
     said = "look" if guessed else "are"
+    how = f"{playing} (a guess from the data)" if guessed else playing
     other = next(v for v in behaviours if v.playing != playing)
-    unlike = other.beside == DEMONSTRATIONS and other.playing is not None
+    unlike = other.beside.startswith(DEMONSTRATIONS) and other.playing is not None
     others = f"{other.playing} rows beside {other.beside}" + (
         ", since the policy of the expert is not known" if unlike else ""
     )
     errors = [d.error for v in behaviours for d in (v.mmd2_rho, v.mmd2_mu)]
+    plain = max(d.error for v in behaviours for d in (v.mmd2_rho_raw, v.mmd2_mu_raw))
     features = (
-        f" By random features beyond {EXACT:,} steps: standard errors up to {max(errors):.5f}."
+        f" By random features, that of more than {EXACT:,} steps with standard errors up to "
+        f"{max(errors):.5f}, the plain one up to {plain:.5f}."
         if max(errors) > 0.0
-        else ""
+        else f" The plain one by random features: standard errors up to {plain:.5f}."
     )
     floor = behaviours[0].mmd2_mu.floor_by
     out().print(
-        f"\nThe demonstrations {said} {playing}: {playing} rows beside them; {others}. score: 0 is "
+        f"\nThe demonstrations {said} {how}: {playing} rows beside them; {others}. score: 0 is "
         "random, 1 whom a row stands beside. MMD² above in units of the demonstrations' spread; "
         "* where p < 0.05 that episodes of one law differ as much. floor: 95 % of comparisons of "
         "the expert with itself, at the same sizes, are below; in the first row by "

@@ -180,14 +180,16 @@ def print_result(path: Path) -> None:
 
 
 def _fresh(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """The policy at the end in fresh episodes, drawn and greedy, each beside its own kind."""
+    """Everyone in fresh episodes at the end, drawn and greedy, each beside its own kind."""
     found = []
     for row in rows:
-        if row["name"] == "learner" and row["return_mean"] is not None:
+        if row["return_mean"] is not None:
             mmd2 = f"MMD² of mu {row['mmd2_mu']['value']:.5f} from {row['beside']}"
             text = f"return {row['return_mean']:.1f} ± {row['return_std']:.1f}, {mmd2}"
-            found.append((f"at the end, {row['playing']}", text))
-    return found
+            found.append((f"{row['name']}, {row['playing']}", text))
+    return (
+        [("at the end", f"{rows[0]['episodes']} fresh episodes of each"), *found] if found else []
+    )
 
 
 def _distance(mmd2: dict[str, Any]) -> str:

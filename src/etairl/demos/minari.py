@@ -17,6 +17,7 @@ import numpy as np
 from minari.dataset.minari_dataset import parse_dataset_id
 from minari.serialization import deserialize_space
 
+from etairl.demos.dataset import PLAYINGS, Playing
 from etairl.demos.npz import check_size
 from etairl.types import InputError, Spec, Trajectories, offsets_of
 
@@ -40,8 +41,10 @@ def list_minari() -> list[str]:
         return sorted(minari.list_local_datasets())
 
 
-def read_minari(dataset_id: str, max_bytes: int) -> tuple[Trajectories, Spec]:
+def read_minari(dataset_id: str, max_bytes: int) -> tuple[Trajectories, Spec, Playing | None]:
     """Read a local Minari dataset; Dict observations are flattened in Gymnasium's order.
+
+    How it was played is known of datasets that were exported from here.
 
     The HDF5 file is read directly, with the layout of Minari: only what is used, and nothing that
     lies outside the file, wherever it points to.
@@ -62,7 +65,7 @@ def read_minari(dataset_id: str, max_bytes: int) -> tuple[Trajectories, Spec]:
             check_size(sum(a.size * a.dtype.itemsize for a in arrays), max_bytes)
             trajectories = _to_trajectories(episodes, extras)
         spec = _to_spec(action_space, trajectories, extras, _environment(metadata))
-        return trajectories, spec
+        return trajectories, spec, extras.playing
     except InputError as error:
         raise InputError(f"minari:{dataset_id}: {error}") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, AssertionError) as error:
@@ -113,6 +116,7 @@ class Extras:
     environment: str | None = None
     action_low: list[float] | None = None
     action_high: list[float] | None = None
+    playing: Playing | None = None
     ours: bool = False
 
     @staticmethod
@@ -125,6 +129,7 @@ class Extras:
             assert all(isinstance(x, bool) for x in (extras.rewards, extras.final_observations))
             assert extras.task_dtype in (None, "float32", "float64")
             assert extras.environment is None or isinstance(extras.environment, str)
+            assert extras.playing in (None, *PLAYINGS)
             for numbers in (extras.action_low, extras.action_high, *(extras.tasks or ())):
                 assert numbers is None or all(isinstance(x, float) for x in numbers)
         except (TypeError, AssertionError):

@@ -52,6 +52,7 @@ def _extras(demos: Demos) -> Extras:
         environment=spec.environment,
         action_low=None if spec.action_low is None else list(spec.action_low),
         action_high=None if spec.action_high is None else list(spec.action_high),
+        playing=demos.playing,
         ours=True,
     )
 

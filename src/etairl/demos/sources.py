@@ -39,8 +39,7 @@ def load_demos(
         from etairl.demos.minari import read_minari
 
         name = text.removeprefix(_MINARI)
-        trajectories, spec = read_minari(name, max_bytes)
-        playing = None
+        trajectories, spec, playing = read_minari(name, max_bytes)
     else:
         name = Path(source).stem
         path = BUNDLED / f"{text}.npz" if text in bundled_demos() else _existing(Path(source))

@@ -5,7 +5,8 @@ from hashlib import sha256
 
 import numpy as np
 
-from etairl.demos import Demos
+from etairl.demos import Demos, Playing
+from etairl.demos.action_kind import playing_of
 from etairl.eta import Eta, Geometric, Poisson
 from etairl.evaluation.cycle import MovementCycle, rhythm
 from etairl.evaluation.mmd import Floor, floor
@@ -53,6 +54,10 @@ class Inspection:
     length: Range
     returns: Range | None
     action: Range
+    playing: Playing
+    """whether the actions were drawn, or are the most likely ones"""
+    playing_guessed: bool
+    """whether that is a guess from the data: the source does not say it"""
     actions_clipped: int
     constant_observations: list[int]
     constant_actions: list[int]
@@ -84,6 +89,7 @@ def inspect(demos: Demos, seed: int = 0) -> Inspection:
     """
     check_seed(seed)
     t = demos.trajectories
+    playing, guessed = playing_of(demos)
     measured = rhythm(np.random.default_rng(seed), t)
     raw, standardised = _floors(np.random.default_rng(seed), demos)
     return Inspection(
@@ -97,6 +103,8 @@ def inspect(demos: Demos, seed: int = 0) -> Inspection:
         length=Range.of(t.lengths),
         returns=None if t.returns is None else Range.of(t.returns),
         action=Range.of(t.actions),
+        playing=playing,
+        playing_guessed=guessed,
         actions_clipped=demos.clipped,
         constant_observations=_constant(t.observations),
         constant_actions=_constant(t.actions),

@@ -6,24 +6,20 @@ is drawn, nothing repeats. Pairs of steps from one episode are left out. Values 
 
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import Literal
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from etairl.demos.dataset import Standardiser
-from etairl.eta import Dirac, Eta, Geometric, discounted_sum
 from etairl.evaluation.floors import FEWEST, Floor95, OwnGroups
 from etairl.evaluation.fourier import Frequencies, Side, group_sums, mmd2_by_frequency
 from etairl.evaluation.kernel import kernel_sums
 from etairl.evaluation.resampling import Pool, checked, numbered
+from etairl.evaluation.steps import MEASURES, MeasureName, Steps
 from etairl.types import InputError, Trajectories
 
-MeasureName = Literal["rho", "mu"]
-MEASURES: dict[MeasureName, Eta] = {"rho": Dirac(0), "mu": Geometric(0.99)}
-r"""$\mu$ with Geom(.99) and no discount, whatever the learner trained with, as in the paper."""
 EXACT = 20_000
-"""Steps of a side up to which the sums are exact; beyond, random features count all steps."""
+"""Steps of both sides up to which the sums are exact; beyond, random features count all steps."""
 _BLOCKS = 10  # of time, in an episode
 
 
@@ -46,52 +42,6 @@ class Distance:
 
 
 @dataclass(frozen=True)
-class Steps:
-    """State-action pairs of the steps of some episodes."""
-
-    pairs: Float[np.ndarray, "points dims"]
-    groups: np.ndarray
-    """number of the episode, or of its block of time"""
-    time: np.ndarray
-
-    @staticmethod
-    def of(trajectories: Trajectories) -> "Steps":
-        """All steps of all episodes."""
-        t = trajectories
-        return Steps(t.pairs(), t.episode_numbers, t.times)
-
-    def __len__(self) -> int:
-        return len(self.time)
-
-    @property
-    def episodes(self) -> int:
-        """Number of groups."""
-        return int((np.diff(self.groups) > 0).sum()) + 1 if len(self) else 0
-
-    def window(self, begin: int, end: int) -> "Steps":
-        """Those of the times from `begin` to before `end`."""
-        kept = (self.time >= begin) & (self.time < end)
-        return Steps(self.pairs[kept], self.groups[kept], self.time[kept])
-
-    def blocks(self, size: int, first: int = 0) -> "Steps":
-        """The same steps; groups are blocks of so many steps of an episode, from a time on."""
-        number = (self.time - first) // size
-        return Steps(self.pairs, self.groups * (int(number.max()) + 1) + number, self.time)
-
-    def joined(self, other: "Steps") -> "Steps":
-        """With the episodes of another behind one's own."""
-        groups = other.groups + self.groups[-1] + 1
-        both = ((self.pairs, other.pairs), (self.groups, groups), (self.time, other.time))
-        return Steps(*map(np.concatenate, both))
-
-    def weights(self) -> Float[np.ndarray, "measures points"]:
-        r"""$w_n = \sum_{k \le n} \eta(k)$ at each step, for each measure."""
-        horizon = int(self.time.max()) + 1
-        laws = (discounted_sum(eta.pmf(horizon), 1.0) for eta in MEASURES.values())
-        return np.stack([law[self.time] for law in laws])
-
-
-@dataclass(frozen=True)
 class Reference:
     """The expert, to be compared with; in units of the spread of its pairs if standardised."""
 
@@ -99,16 +49,19 @@ class Reference:
     spare: Steps | None = None
     """episodes of the same expert that no learner saw: for the floor"""
     scale: Standardiser | None = None
+    exact: bool = True
+    """sum over all pairs of steps where these are few enough; else always by random features"""
 
     @staticmethod
     def of(
         trajectories: Trajectories,
         standardiser: Standardiser | None = None,
         *spare: Trajectories,
+        exact: bool = True,
     ) -> "Reference":
         """An expert by its demonstrations, and by more of its episodes for the floor."""
         more = reduce(Steps.joined, map(Steps.of, spare)) if spare else None
-        return Reference(Steps.of(trajectories), more, standardiser)
+        return Reference(Steps.of(trajectories), more, standardiser, exact)
 
     def __post_init__(self):
         if not len(self.steps):
@@ -118,7 +71,7 @@ class Reference:
         """By the times from `begin` to before `end`; None where no demonstration is as long."""
         steps = self.steps.window(begin, end)
         spare = None if self.spare is None else self.spare.window(begin, end)
-        return Reference(steps, spare, self.scale) if len(steps) > 1 else None
+        return Reference(steps, spare, self.scale, self.exact) if len(steps) > 1 else None
 
     def comparable(self, other: Steps) -> bool:
         """Whether there is enough of either side."""
@@ -141,7 +94,7 @@ class Reference:
         ids, in_x = numbered((other.groups, expert.groups), (len(other), len(expert)))
         weights = np.concatenate([other.weights(), expert.weights()], axis=1)
         of_x = np.arange(int(ids[-1]) + 1) < in_x
-        return _pools(points, ids, weights, of_x, max(len(other), len(expert)))
+        return _pools(points, ids, weights, of_x, self.exact)
 
     def mmd2(self, other: Trajectories) -> dict[MeasureName, float]:
         """MMD² by random features: what is looked at while training, with all steps."""
@@ -158,30 +111,42 @@ class Reference:
         """MMD² of both measures, with their intervals, floors and tests."""
         found = {}
         pools, errors = self.pools(other)
-        many = other.episodes, self.steps.episodes
         for name, pool in pools.items():
-            floor, floor_by = self.floor(name, *many)
+            floor, floor_by = self.floor(name, other.lengths, self.steps.episodes)
             low, high = pool.interval(rng)
             p = pool.p_value(rng)
             found[name] = Distance(pool.value(), low, high, floor, floor_by, p, errors[name])
         return found
 
-    def floor(self, measure: MeasureName, n: int, m: int) -> Floor95:
-        """What 95 % of comparisons of n with m episodes of this expert stay below.
+    def floor(self, measure: MeasureName, lengths: Int[np.ndarray, " n"], m: int) -> Floor95:
+        """What 95 % of comparisons of n episodes of such lengths with m of this expert stay below.
 
         In blocks of time where a comparison is, and where the expert has few episodes.
         """
-        key = (measure, n, m)
+        key = (lengths.tobytes(), m)
         if key not in self._floors:
-            many = self.steps.episodes + (self.spare.episodes if self.spare else 0)
-            in_blocks = min(n, m) < 2 or many < FEWEST
-            own = self._own_blocks if in_blocks else self._own_episodes
-            self._floors[key] = own[measure].floor(n, m)
-        return self._floors[key]
+            many = self._every.episodes
+            in_blocks = min(len(lengths), m) < 2 or many < FEWEST
+            n, share = len(lengths), 1.0
+            parts = [] if in_blocks else self._every.parts(np.random.default_rng(1), lengths)
+            if in_blocks:
+                own = self._own_blocks
+                share = min(1.0, float(lengths.mean() / self._every.lengths.mean()))
+            elif parts:
+                every = reduce(Steps.joined, parts, self._every)
+                own = self._own_groups(every, in_blocks=False, exact=False)
+            else:
+                own = self._own_episodes
+            self._floors[key] = {name: groups.floor(n, m, share) for name, groups in own.items()}
+        return self._floors[key][measure]
 
     @cached_property
-    def _floors(self) -> dict[tuple[MeasureName, int, int], Floor95]:
+    def _floors(self) -> dict[tuple[bytes, int], dict[MeasureName, Floor95]]:
         return {}
+
+    @cached_property
+    def _every(self) -> Steps:
+        return self.steps if self.spare is None else self.steps.joined(self.spare)
 
     def _in_blocks(self, steps: Steps) -> Steps:
         first = int(self.steps.time.min())
@@ -190,21 +155,23 @@ class Reference:
 
     @cached_property
     def _own_episodes(self) -> dict[MeasureName, OwnGroups]:
-        return self._own(in_blocks=False)
+        return self._own_groups(self._every, in_blocks=False, exact=self.exact)
 
     @cached_property
     def _own_blocks(self) -> dict[MeasureName, OwnGroups]:
-        return self._own(in_blocks=True)
+        return self._own_groups(self._every, in_blocks=True, exact=self.exact)
 
-    def _own(self, in_blocks: bool) -> dict[MeasureName, OwnGroups]:
-        """Kernel sums between all episodes of the expert, or blocks of time of them."""
-        every = self.steps if self.spare is None else self.steps.joined(self.spare)
-        grouped = self._in_blocks(every) if in_blocks else every
+    def _own_groups(
+        self, every: Steps, in_blocks: bool, exact: bool
+    ) -> dict[MeasureName, OwnGroups]:
+        """Kernel sums between episodes, or blocks of time of them; parts come behind the whole."""
+        grouped, episodes = self._in_blocks(every) if in_blocks else every, self._every.episodes
         _, first, ids = np.unique(grouped.groups, return_index=True, return_inverse=True)
-        _, owner = np.unique(every.groups[first], return_inverse=True)
+        _, number = np.unique(every.groups[first], return_inverse=True)
         points = checked(self._scaled(every), None)
-        pools, _ = _pools(points, ids, every.weights(), np.ones(len(first), bool), len(every))
-        return {name: OwnGroups(pool, owner) for name, pool in pools.items()}
+        pools, _ = _pools(points, ids, every.weights(), np.ones(len(first), bool), exact)
+        owner, part = number % episodes, number // episodes
+        return {name: OwnGroups(pool, owner, part) for name, pool in pools.items()}
 
     @cached_property
     def _frequencies(self) -> Frequencies:
@@ -226,12 +193,12 @@ class Reference:
 
 
 def _pools(
-    points: np.ndarray, ids: np.ndarray, weights: np.ndarray, of_x: np.ndarray, most: int
+    points: np.ndarray, ids: np.ndarray, weights: np.ndarray, of_x: np.ndarray, exact: bool
 ) -> tuple[dict[MeasureName, Pool], dict[MeasureName, float]]:
-    """Exact up to `EXACT` steps of a side, by random features beyond."""
+    """Exact up to `EXACT` steps if that is asked for, else by random features."""
     h = float(points.shape[1])
     sizes, errors = _sizes(ids, weights), [0.0] * len(weights)
-    if most <= EXACT:
+    if exact and len(points) <= EXACT:
         sums = kernel_sums(points, ids, h, weights)
     else:
         z = Frequencies.draw(np.random.default_rng(0), points, h).sums(points, ids, weights)

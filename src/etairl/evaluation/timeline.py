@@ -62,8 +62,8 @@ class Expert:
 
     @cached_property
     def raw(self) -> Reference:
-        """In the units of the environment."""
-        return Reference.of(self.trajectories, None, *self.spare)
+        """In the units of the environment; a second look, so by random features."""
+        return Reference.of(self.trajectories, None, *self.spare, exact=False)
 
     @cached_property
     def windows(self) -> list[Reference | None]:

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from etairl.arms import is_base
+
 SettingStats = Mapping[str, Any]
 FEW_SEEDS = 10
 """with fewer, an interval alone says too little: single runs are drawn too"""
 _SYMBOLS = {"geometric": "κ", "poisson": "λ"}
-_DEFAULT = "default"
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,8 @@ def in_order(etas: Iterable[str]) -> list[str]:
 
 
 def same_players(arm: str) -> bool:
-    """Does this arm differ from the default in nothing but the discount of the solver?"""
-    return arm == _DEFAULT or (arm.startswith("gamma_rl=") and "," not in arm)
+    """Does this arm differ from that of the others in nothing but the discount of the solver?"""
+    return is_base(arm) or (arm.startswith("gamma_rl=") and "," not in arm)
 
 
 @dataclass(frozen=True)
@@ -77,9 +78,9 @@ class Results:
         return list(dict.fromkeys(e["env"] for e in self.settings if arm in (None, e["arm"])))
 
     def arms(self) -> list[str]:
-        """Arms in the order they were asked for, the default first."""
+        """Arms in the order they were asked for, the one that others stand beside first."""
         arms = dict.fromkeys(e["arm"] for e in self.settings)
-        return sorted(arms, key=lambda arm: arm != _DEFAULT)
+        return sorted(arms, key=lambda arm: not is_base(arm))
 
     def of(self, env: str, arm: str, metric: str | None = None) -> list[SettingStats]:
         """Settings of one environment and arm, sorted by their weighting."""

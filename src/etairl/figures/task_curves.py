@@ -9,6 +9,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from etairl.arms import is_base
 from etairl.figures.panels import BLUE, GREEN, GREY, RED, legend_below
 from etairl.figures.results import weighting
 
@@ -51,7 +52,7 @@ def evaluation_figures(
 
 def _setting(entry: Mapping[str, Any]) -> str:
     label = weighting(entry["eta"]).label
-    return label if entry["arm"] == "default" else f"{entry['arm']}, {label}"
+    return label if is_base(entry["arm"]) else f"{entry['arm']}, {label}"
 
 
 def curves_figure(panels: Mapping[str, Mapping[str, Sequence[TaskCurve]]]) -> Figure:

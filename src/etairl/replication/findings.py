@@ -1,13 +1,14 @@
 """What the paper claims of its figures, and what a study says about it; the rules are in `rules`.
 
-Claims are made on the environments that the paper makes them of, with the default players and with
-the paper's bare discriminator; arms that change something else stand beside the default instead.
+Claims are made on the environments that the paper makes them of, with the penalised
+discriminator and with the paper's bare one; arms that change something else stand beside the first.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
 
+from etairl.arms import PENALISED
 from etairl.figures.results import same_players, weighting
 from etairl.replication.findings_tasks import MANY_TASKS, on_many_tasks
 from etairl.replication.paper_studies import CYCLES, PAPER_CYCLES, rates
@@ -27,7 +28,7 @@ from etairl.replication.rules import (
 from etairl.studies.jobs import Job
 from etairl.studies.summary import DISTANCES, ResultRow, cells, floor_of, paired_seeds, values_of
 
-_ARMS = ("default", "bare")
+_ARMS = (PENALISED, "bare")
 
 
 def findings(rows: Sequence[ResultRow], jobs: Sequence[Job]) -> list[Finding]:
@@ -47,8 +48,8 @@ def findings(rows: Sequence[ResultRow], jobs: Sequence[Job]) -> list[Finding]:
         if env in MANY_TASKS:
             said += on_many_tasks(
                 env,
-                by_cell.get(env, "default", "dirac:0"),
-                by_cell.get(env, "default", "geometric:0.7"),
+                by_cell.get(env, PENALISED, "dirac:0"),
+                by_cell.get(env, PENALISED, "geometric:0.7"),
                 by_cell.get(env, "idle", "geometric:0.7"),
             )
         elif env in CYCLES:
@@ -193,4 +194,4 @@ def _discounts_by(
             "runs, which favours it."
         )
     claim = f"with no discount does GAIL match as well as the best MEGAN in {SYMBOLS[metric]}"
-    return Finding(claim, env, "default", verdict, said)
+    return Finding(claim, env, PENALISED, verdict, said)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from etairl.arms import PENALISED
 from etairl.evaluation.statistics import Interval, mean_interval
 from etairl.replication.rules import (
     SHORTFALL,
@@ -82,7 +83,7 @@ def _struggle(env: str, plain: Mapping[str, Mapping[int, ResultRow]]) -> Finding
         f"Share of tasks solved in the last cycles. {words}. To struggle is read as under a half."
     )
     claim = "GAIL and MEGAN without Idle struggle"
-    return Finding(claim, env, "default", verdict, said)
+    return Finding(claim, env, PENALISED, verdict, said)
 
 
 def _better(

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
+from etairl.arms import PENALISED
 from etairl.studies.jobs import SCALES, Job, StudyScale, check_distinct, rescaled
 from etairl.studies.study_folder import Study
 from etairl.tasks import ends_early
@@ -40,7 +41,7 @@ _REGULARISERS: dict[str, dict[str, object]] = {
 }
 
 
-def regularised(env: str) -> TrainConfig:
+def penalised(env: str) -> TrainConfig:
     """The preset of the paper, but for the discriminator, which is that of the preset `default`.
 
     It has a gradient penalty, and half of its negatives are from the newest cycle.
@@ -69,19 +70,19 @@ def _weighted(config: TrainConfig, arm: str, etas: Sequence[str]) -> Arms:
 
 def _figure1(env: str) -> Arms:
     geometric = [f"geometric:{kappa:g}" for kappa in KAPPAS]
-    return _weighted(regularised(env), "default", geometric) + _weighted(
+    return _weighted(penalised(env), PENALISED, geometric) + _weighted(
         bare(env), "bare", [_GAIL, _UNIFORM]
     )
 
 
 def _figure2(env: str) -> Arms:
     poisson = [f"poisson:{rate}" for rate in rates(env)]
-    return _weighted(regularised(env), "default", [_GAIL, *poisson, _UNIFORM])
+    return _weighted(penalised(env), PENALISED, [_GAIL, *poisson, _UNIFORM])
 
 
 def _figure3(env: str) -> Arms:
-    start = regularised(env)
-    arms = _weighted(start, "default", [_GAIL, "geometric:0.99", _UNIFORM])
+    start = penalised(env)
+    arms = _weighted(start, PENALISED, [_GAIL, "geometric:0.99", _UNIFORM])
     for gamma in DISCOUNTS:
         if gamma != start.solver.gamma_rl:
             other = configure(start, **{"gamma_rl": gamma})
@@ -90,14 +91,14 @@ def _figure3(env: str) -> Arms:
 
 
 def _many_tasks(env: str) -> Arms:
-    start = regularised(env)
+    start = penalised(env)
     generated = configure(start, **{"idle": _NEAR, "eta": _NEAR})
-    return [*_weighted(start, "default", [_GAIL, _NEAR, _UNIFORM]), ("idle", generated)]
+    return [*_weighted(start, PENALISED, [_GAIL, _NEAR, _UNIFORM]), ("idle", generated)]
 
 
 def _ablation(env: str) -> Arms:
-    start, ends = regularised(env), [_GAIL, _UNIFORM]
-    arms = _weighted(start, "default", [_GAIL, "geometric:0.99", _UNIFORM])
+    start, ends = penalised(env), [_GAIL, _UNIFORM]
+    arms = _weighted(start, PENALISED, [_GAIL, "geometric:0.99", _UNIFORM])
     for arm, settings in _REGULARISERS.items():
         arms += _weighted(configure(start, **settings), arm, ends)
     exact = configure(start, **{"sampler": "exact"})

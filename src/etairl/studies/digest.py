@@ -165,18 +165,22 @@ def read_evaluation(run: Path) -> list[dict[str, Any]] | None:
     file = run / EVALUATION
     if not file.is_file():
         return None
-    plain = ("name", "episodes", "return_mean", "score", "success")
-    rows = []
     with reading(file):
-        for row in json.loads(file.read_text()):
-            kept = {key: for_json(row[key]) for key in plain}
-            kept["playing"] = row.get("playing")
-            for key in ("mmd2_rho", "mmd2_mu"):
-                kept[key] = {part: row[key][part] for part in ("value", "floor")}
-            wide = row["generalisation"]
-            kept["all_tasks"] = wide and {key: wide[key] for key in ("success", "score")}
-            rows.append(kept)
-    return rows
+        return kept_rows(json.loads(file.read_text()))
+
+
+def kept_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Of each policy what a table needs."""
+    plain, found = ("name", "episodes", "return_mean", "score", "success"), []
+    for row in rows:
+        kept = {key: for_json(row[key]) for key in plain}
+        kept |= {"playing": row.get("playing"), "beside": row.get("beside")}
+        for key in ("mmd2_rho", "mmd2_mu"):
+            kept[key] = {part: row[key][part] for part in ("value", "floor")}
+        wide = row["generalisation"]
+        kept["all_tasks"] = wide and {key: wide[key] for key in ("success", "score")}
+        found.append(kept)
+    return found
 
 
 def _curve(rows: Sequence[Mapping[str, Any]], name: str) -> list[list[int | float]]:

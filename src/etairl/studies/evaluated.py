@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from etairl.demos.action_kind import BY_A_GUESS
 from etairl.evaluation.statistics import mean_interval
 from etairl.storage import write_json
-from etairl.studies.digest import EVALUATION, Digest
+from etairl.studies.digest import EVALUATION, Digest, kept_rows
 from etairl.studies.jobs import Job
 from etairl.studies.study_folder import Study
 
@@ -38,6 +39,8 @@ def evaluate_run(study: Study, job: Job) -> None:
 def evaluation_table(jobs: Sequence[Job], digests: Mapping[str, Digest]) -> list[dict[str, Any]]:
     """A row per setting and kind, then the policies beside them: means over seeds, t-intervals.
 
+    From the fresh episodes at the end of each run where the study asks for no others.
+
     Clones, random policies and experts depend on task, demonstrations and seed alone, so they are
     taken from one run of each.
     """
@@ -45,7 +48,7 @@ def evaluation_table(jobs: Sequence[Job], digests: Mapping[str, Digest]) -> list
     others: dict[tuple[str, str, str, str, str], dict[int, Any]] = {}
     for job in jobs:
         digest, c = digests.get(job.name), job.config
-        for row in (digest.evaluation or ()) if digest is not None else ():
+        for row in _judged(digest) if digest is not None else ():
             # Without a kind: evaluated by a version that did not tell drawn from greedy.
             title = ", ".join(filter(None, (row["name"], row.get("playing"))))
             if row["name"] == LEARNER:
@@ -59,6 +62,10 @@ def evaluation_table(jobs: Sequence[Job], digests: Mapping[str, Digest]) -> list
     return sorted(table, key=lambda entry: envs.index(entry["env"]))
 
 
+def _judged(digest: Digest) -> list[dict[str, Any]]:
+    return digest.evaluation or kept_rows(digest.result.get("fresh") or [])
+
+
 def _entry(
     env: str, arm: str, eta: str, policy: str, seeds: Mapping[int, Mapping[str, Any]]
 ) -> dict[str, Any]:
@@ -69,4 +76,6 @@ def _entry(
         mean = asdict(mean_interval([np.array(known, float)])) if known else {}
         entry[name] = mean | {"runs": known} if known else None
     floors = [x for row in seeds.values() if (x := row["mmd2_mu"]["floor"]) is not None]
+    guessed = any((row.get("beside") or "").endswith(BY_A_GUESS) for row in seeds.values())
+    entry |= {"guessed": guessed}
     return entry | {"floor_mu": sum(floors) / len(floors) if floors else None}

@@ -28,6 +28,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from etairl.arms import DEFAULT
 from etairl.studies.jobs import Job, StudyScale, check_count, check_distinct, rescaled, works
 from etairl.studies.toml_lines import Place, key_lines
 from etairl.training.flat import check_setting, configure
@@ -281,7 +282,7 @@ def _arm(settings: Mapping[str, Any]) -> str:
     # Each environment has demonstrations of its own; that they differ goes without saying.
     apart = ("env", "eta", "demos") if "env" in settings else ("eta",)
     words = [f"{k}={_short(v)}" for k, v in settings.items() if k not in apart]
-    return ",".join(words) or "default"
+    return ",".join(words) or DEFAULT
 
 
 def _short(value: Any) -> str:

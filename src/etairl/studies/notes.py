@@ -109,10 +109,12 @@ def _evaluation(table: Sequence[Mapping[str, Any]]) -> list[str]:
         + [mean_and_half(e[name], digits) for name, digits in shown.items()]
         for e in table
     ]
+    guessed = ", ".join(dict.fromkeys(e["env"] for e in table if e["guessed"]))
+    said = f" Drawn or greedy is a guess from the demonstrations of {guessed}." if guessed else ""
     return [
         "## Evaluation",
         "Fresh episodes of each policy: means over seeds, ± half of the 95 % t-interval. Beside "
-        "policies that were not learned stands the name of the demonstrations.",
+        f"policies that were not learned stands the name of the demonstrations.{said}",
         markdown_table(["task", "arm", "η", "policy", "seeds", *names], rows),
     ]
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence, Sized
 from pathlib import Path
 from typing import Any
 
+from etairl.arms import DEFAULT
 from etairl.runs import RunDirectory
 from etairl.storage import write_atomic, write_json
 from etairl.studies.digest import Digest, digest_of
@@ -86,7 +87,7 @@ def _single_runs(paths: Sequence[Path], trust: bool) -> list[tuple[Job, Digest]]
         if not RunDirectory(path).finished:
             raise InputError(f"{path} is not finished yet; resume it with: etairl resume {path}")
         arm = ",".join(f"{name}={settings[name]}" for name in names if name in settings)
-        runs.append((Job(arm or "default", config), digest_of(path)))
+        runs.append((Job(arm or DEFAULT, config), digest_of(path)))
     return runs
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from etairl.algorithms.registry import ALGORITHMS
+from etairl.arms import is_base
 from etairl.decoding import encode
 from etairl.eta import Dirac
 from etairl.evaluation.matching import score
@@ -203,9 +204,11 @@ def baseline(
     if settings[cell].future.eta == Dirac(0):
         return None
     gail = [c for c in known if c[0] == cell[0] and settings[c].future.eta == Dirac(0)]
-    for arm, but in ((cell[1], ()), ("default", ("sampler",))):
-        for other in gail:
-            if other[1] == arm and _alike(settings[other], settings[cell], but):
+    own = [c for c in gail if c[1] == cell[1]]
+    base = [c for c in gail if is_base(c[1])]
+    for others, but in ((own, ()), (base, ("sampler",))):
+        for other in others:
+            if _alike(settings[other], settings[cell], but):
                 return other
     return None
 
@@ -223,12 +226,12 @@ def _alike(a: TrainConfig, b: TrainConfig, but: Sequence[str]) -> bool:
 def _default(
     known: Iterable[Cell], cell: Cell, settings: Mapping[Cell, TrainConfig]
 ) -> Cell | None:
-    """The default arm with the same weighting; None for that itself."""
-    if cell[1] == "default":
+    """The arm that others stand beside, with the same weighting; None for that itself."""
+    if is_base(cell[1]):
         return None
     eta = settings[cell].future.eta
-    same = (c for c in known if c[:2] == (cell[0], "default") and settings[c].future.eta == eta)
-    return next(same, None)
+    alike = (c for c in known if c[0] == cell[0] and is_base(c[1]))
+    return next((c for c in alike if settings[c].future.eta == eta), None)
 
 
 def across_tasks(

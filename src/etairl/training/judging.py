@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from etairl.demos import Playing, Selection
-from etairl.demos.action_kind import playing_of
+from etairl.demos.action_kind import BY_A_GUESS, playing_of
 from etairl.evaluation.explanation import FeatureGap
 from etairl.evaluation.timeline import Expert, timeline
 from etairl.rollouts import UniformPolicy
@@ -25,6 +25,10 @@ LEARNER = "learner"
 CLONING = "behaviour cloning"
 HELD_OUT = "expert, held out"
 DEMONSTRATIONS = "demonstrations"
+MOST_OF_OTHERS = 25
+"""episodes of either kind that the expert and a random policy play"""
+MOST_OF_OTHER_KIND = 50
+"""episodes of whoever is judged that do not act like the demonstrations"""
 Gaps = Callable[[Trajectories, Trajectories], list[FeatureGap] | None]
 
 
@@ -44,8 +48,13 @@ class Stage:
     @cached_property
     def kinds(self) -> tuple[Playing, Playing]:
         """How the demonstrations were played, which the headline compares; then the other one."""
-        own, _ = playing_of(self.prepared.demos)
+        own, _ = self.demonstrated
         return ("drawn", "greedy") if own == "drawn" else ("greedy", "drawn")
+
+    @cached_property
+    def demonstrated(self) -> tuple[Playing, bool]:
+        """How the demonstrations were played, and whether that is a guess."""
+        return playing_of(self.prepared.demos)
 
     @cached_property
     def expert(self) -> Policy | None:
@@ -77,8 +86,9 @@ class Stage:
             self.prepared.config.horizon,
             self.kinds[1],
         )
+        kind, guessed = self.demonstrated
         shown = Expert(
-            DEMONSTRATIONS,
+            f"{DEMONSTRATIONS}, {kind} {BY_A_GUESS}" if guessed else DEMONSTRATIONS,
             demos.trajectories,
             demos.standardiser,
             self.played[RANDOM, "drawn"],
@@ -112,24 +122,38 @@ class Stage:
     def play(
         self, cast: dict[tuple[str, Playing], Role], longer: int = 1, chance: bool = True
     ) -> dict[tuple[str, Playing], Trajectories]:
-        """Fresh episodes of some, and of a random policy."""
+        """Fresh episodes of some, and of a random policy: of each as many as `many` says."""
         if chance:
             cast = {**cast, (RANDOM, "drawn"): Role(UniformPolicy(self.prepared.task))}
         said = ", ".join(dict.fromkeys(name for name, _ in cast))
         self.say(f"playing {self.episodes} episodes of each: {said}")
-        roles = list(cast.values())
-        together = play_again(self.prepared, roles, self.episodes, self.seed, longer)
-        return dict(zip(cast, together, strict=True))
+        found = {}
+        for episodes in dict.fromkeys(self.many(*key) for key in cast):
+            part = {key: role for key, role in cast.items() if self.many(*key) == episodes}
+            roles = list(part.values())
+            together = play_again(self.prepared, roles, episodes, self.seed, longer)
+            found |= dict(zip(part, together, strict=True))
+        return {key: found[key] for key in cast}
+
+    def many(self, name: str, kind: Playing) -> int:
+        """Episodes: as many as were asked for of the kind of the demonstrations, at most 50 else.
+
+        Of the expert and of a random policy 25 are enough: others are measured with them.
+        """
+        if name in (EXPERT, RANDOM):
+            return min(self.episodes, MOST_OF_OTHERS)
+        return self.episodes if kind == self.kinds[0] else min(self.episodes, MOST_OF_OTHER_KIND)
 
 
 def judge_at_the_end(stage: Stage) -> list[Behaviour]:
-    """Learner and expert of both kinds: what a run says of itself, without training a clone."""
-    rng = np.random.default_rng([stage.seed, 5])
-    return [
-        judge(rng, name, kind, stage.played[name, kind], stage.beside(name, kind), in_time=False)
-        for name in stage.everyone
-        for kind in stage.kinds
-    ]
+    """Learner, clone and expert of both kinds: what a run says of itself."""
+    rng, found = np.random.default_rng([stage.seed, 5]), []
+    for name in stage.everyone:
+        for kind in stage.kinds:
+            played = stage.played[name, kind]
+            row = judge(rng, name, kind, played, stage.beside(name, kind), in_time=False)
+            found.append(replace(row, success=success_rate(stage.prepared, played)))
+    return found
 
 
 def judge_all(stage: Stage, longer: bool = False, gaps: Gaps | None = None) -> list[Behaviour]:

@@ -21,7 +21,8 @@ from etairl.solvers.policy import ActionScaling
 from etairl.solvers.solver import SolverState
 from etairl.storage import save_tree
 from etairl.tasks import without_absorbing
-from etairl.training.judging import DEMONSTRATIONS, LEARNER, Stage, judge_at_the_end
+from etairl.training.cloned import clone_policy, keep_clone, make_clone
+from etairl.training.judging import CLONING, DEMONSTRATIONS, LEARNER, Stage, judge_at_the_end
 from etairl.training.multitask import ReturnScale, solved
 from etairl.training.preparation import Prepared
 from etairl.types import DivergedError, InputError, Task, Trajectories
@@ -140,7 +141,13 @@ def write_result(
         remaining = without_absorbing(remaining)
     returns, expert = remaining.returns, prepared.demos.trajectories.returns
     assert returns is not None
-    stage = Stage(prepared, {LEARNER: prepared.game.solver.policy(solver)}, FRESH_EPISODES)
+    cloned = make_clone(prepared)
+    keep_clone(cloned, path)
+    policies = {
+        LEARNER: prepared.game.solver.policy(solver),
+        CLONING: clone_policy(cloned, prepared.demos.spec),
+    }
+    stage = Stage(prepared, policies, FRESH_EPISODES)
     shown = stage.experts[stage.kinds[0]]
     drawn = stage.experts["drawn"]  # as the learner's actions in its replay
     collapse = collapsed(rows)
@@ -175,7 +182,7 @@ def _scored(
     assert played.returns is not None
     found: dict[str, Any] = solved(prepared, played, scale)
     if "score" in found:
-        return found | {"score_beside": DEMONSTRATIONS}
+        return found | {"score_beside": DEMONSTRATIONS}  # whatever their kind
     return found | {
         "score": expert.score(float(played.returns.mean())),
         "score_beside": expert.name,

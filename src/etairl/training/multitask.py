@@ -15,13 +15,16 @@ from jaxtyping import Float
 from etairl.evaluation.matching import score
 from etairl.rollouts import UniformPolicy, collect
 from etairl.tasks import make_task, planned_expert
-from etairl.tasks.product import LawName, ProductTask
+from etairl.tasks.product import ProductTask
 from etairl.training.preparation import Prepared
 from etairl.training.settings import TrainConfig
-from etairl.types import Policy, Trajectories
+from etairl.types import Policy, Trajectories, joined
 
 EXPERT = "expert"
 _CHANCE_EPISODES = 25
+_MOST_COPIES = 25
+_MOST_TASKS = 25
+"""of all tasks, however many episodes are played on those of the demonstrations"""
 LONGER = 2
 """by how much the horizon of the longer episodes is longer than that of training"""
 
@@ -57,34 +60,39 @@ def play_tasks(
 ) -> list[Trajectories]:
     """One episode of each role per task given, or so many with tasks from the law of all.
 
-    All roles play at once, each in copies of its own: the simulator is made once.
+    All roles take turns in the same few copies: to make a copy of a simulator may cost as much as
+    dozens of its steps.
 
     Args:
         config: of the run.
-        roles: who plays. Starts depend on how many there are, tasks are the same for all.
+        roles: who plays. Starts depend on who played before, tasks are the same for all.
         seed: of starts, tasks and actions.
         tasks: the tasks, or how many to draw.
         longer: by how much the horizon is longer than that of training.
     """
-    drawn = isinstance(tasks, int)
-    each = tasks if drawn else len(tasks)
-    law: LawName = "full" if drawn else "training"
+    each = tasks if isinstance(tasks, int) else len(tasks)
+    copies = -(-each // -(-each // _MOST_COPIES))
     horizon = longer * config.horizon
-    task = make_task(config.env, each * len(roles), horizon=horizon, seed=seed, law=law)
+    task = make_task(config.env, copies, horizon=horizon, seed=seed)
     assert isinstance(task, ProductTask)
-    if drawn:
-        task.reset()  # draws tasks; those of the first role are given to all
-        tasks = task.tasks[:each].copy()
-    task.assign(np.tile(tasks, (len(roles), 1)))
-    rngs = [np.random.default_rng([seed, 13]) for _ in roles]
+    if isinstance(tasks, int):
+        tasks = task.space.laws["full"](np.random.default_rng([seed, 19]), each)
+    return [_in_turn(task, role, tasks, np.random.default_rng([seed, 13])) for role in roles]
 
-    def act(rng: np.random.Generator | None, observations: np.ndarray) -> np.ndarray:
-        parts = np.split(observations, len(roles))
-        acted = zip(roles, rngs, parts, strict=True)
-        return np.concatenate([r.policy(own if r.drawn else None, x) for r, own, x in acted])
 
-    played = collect(rngs[0], task, act, task.envs)
-    return [played.take(np.arange(i * each, (i + 1) * each)) for i in range(len(roles))]
+def _in_turn(
+    task: ProductTask,
+    role: Role,
+    tasks: Float[np.ndarray, "episodes task"],
+    rng: np.random.Generator,
+) -> Trajectories:
+    """As many tasks at a time as there are copies; those that are left over play some again."""
+    parts = []
+    for first in range(0, len(tasks), task.envs):
+        task.assign(np.resize(tasks[first : first + task.envs], (task.envs, tasks.shape[1])))
+        played = collect(rng, task, role.policy, task.envs, stochastic=role.drawn)
+        parts.append(played.take(np.arange(min(task.envs, len(tasks) - first))))
+    return joined(parts)
 
 
 def demonstrated_tasks(prepared: Prepared, episodes: int, seed: int) -> np.ndarray:
@@ -145,8 +153,9 @@ def generalise(
     if expert is not None:
         everyone |= {EXPERT: expert}
     roles = [Role(policy, drawn or name == "random") for name, policy in everyone.items()]
-    # As many steps as with the horizon of training.
-    together = play_tasks(config, roles, seed, max(2, episodes // LONGER), LONGER)
+    # At most as many steps as with the horizon of training.
+    many = min(max(2, episodes // LONGER), _MOST_TASKS)
+    together = play_tasks(config, roles, seed, many, LONGER)
     played = dict(zip(everyone, together, strict=True))
     means = {name: float(_returns(t).mean()) for name, t in played.items()}
     scale = ReturnScale(means[EXPERT], means["random"]) if EXPERT in means else None

@@ -6,9 +6,6 @@ import numpy as np
 
 from etairl.demos import Selection
 from etairl.rollouts import collect
-from etairl.solvers.cloning import CloningConfig, clone
-from etairl.solvers.heads import make_head
-from etairl.solvers.policy import HeadPolicy
 from etairl.tasks import make_task, without_absorbing
 from etairl.tasks.product import ProductTask
 from etairl.training.fitting import fitting_demos
@@ -61,27 +58,6 @@ def play(
 def playing_seed(config: TrainConfig, seed: int) -> int:
     """The seed of a task whose episodes were not trained on."""
     return config.seed + 3_000_017 * (seed + 1)
-
-
-def cloned_policy(prepared: Prepared, seed: int) -> Policy:
-    """A behaviour-cloned policy, drawn with as much noise as its errors on the demonstrations."""
-    spec = prepared.demos.spec
-    cloned = clone(prepared.demos.trajectories, spec, CloningConfig(), seed)
-    policy = HeadPolicy(cloned.actor, make_head(spec), spec)
-    t = prepared.demos.trajectories
-    noise = np.zeros(spec.act_dim)
-    if spec.discrete_actions is None:
-        noise = (t.actions - policy(None, t.observations)).std(axis=0)
-
-    def act(rng: np.random.Generator | None, observations: np.ndarray) -> np.ndarray:
-        seen = observations[:, : spec.obs_dim]  # without the mark of the absorbing state
-        if rng is None or spec.discrete_actions is not None:
-            return policy(rng, seen)
-        actions = policy(None, seen)
-        drawn = actions + noise * rng.standard_normal(actions.shape)
-        return np.clip(drawn, spec.action_low, spec.action_high).astype(actions.dtype)
-
-    return act
 
 
 def held_out_demos(prepared: Prepared) -> Trajectories | None:

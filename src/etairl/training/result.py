@@ -21,10 +21,10 @@ from etairl.solvers.policy import ActionScaling
 from etairl.storage import load_tree
 from etairl.tasks import with_absorbing
 from etairl.training.behaviour import Behaviour
+from etairl.training.cloned import clone_policy, kept_clone
 from etairl.training.config_files import read_config
 from etairl.training.flat import configure
 from etairl.training.judging import CLONING, LEARNER, Stage, judge_all
-from etairl.training.playing import cloned_policy
 from etairl.training.preparation import prepare
 from etairl.training.session import open_run
 from etairl.training.settings import TrainConfig
@@ -125,7 +125,7 @@ class Result:
         policies: dict[str, Policy] = {LEARNER: self._policy}
         if cloning:
             say("cloning the expert")
-            policies[CLONING] = cloned_policy(prepared, seed)
+            policies[CLONING] = clone_policy(kept_clone(prepared, self.path), prepared.demos.spec)
         return judge_all(Stage(prepared, policies, episodes, seed, say), longer, self.gaps)
 
     def gaps(

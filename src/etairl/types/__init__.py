@@ -6,6 +6,7 @@ from etairl.types.trajectories import (
     FutureBatch,
     Trajectories,
     constant_columns,
+    joined,
     offsets_of,
     ragged_rows,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "check_range",
     "check_seed",
     "constant_columns",
+    "joined",
     "offsets_of",
     "ragged_rows",
 ]

@@ -1,5 +1,6 @@
 """Trajectories: episodes of unequal length in flat arrays that are checked once."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -116,6 +117,18 @@ class Trajectories:
         arrays = {name: getattr(self, name) for name in _PER_STEP}
         kept = {name: array[rows] for name, array in arrays.items() if array is not None}
         return replace(self, **(kept | {"offsets": offsets_of(lengths)} | changes))
+
+
+def joined(parts: Sequence[Trajectories]) -> Trajectories:
+    """The episodes of all of them, one after another; all must know the same things."""
+    columns: dict[str, np.ndarray | None] = {}
+    for name in (*_PER_STEP, "final_observations", "tasks"):
+        arrays = [array for t in parts if (array := getattr(t, name)) is not None]
+        if len(arrays) not in (0, len(parts)):
+            raise InputError(f"only some of these episodes have {name}")
+        columns[name] = np.concatenate(arrays) if arrays else None
+    lengths = np.concatenate([t.lengths for t in parts])
+    return replace(parts[0], offsets=offsets_of(lengths), **columns)
 
 
 def offsets_of(lengths: Int[np.ndarray, " episodes"]) -> Int[np.ndarray, " episodes_and_one"]:

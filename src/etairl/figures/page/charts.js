@@ -87,10 +87,10 @@ const charts = (() => {
     const low = Math.min(0, ...all), high = Math.max(...all);
     return [low, high + 0.05 * (high - low) || 1];
   }
-  // Of the setting with κ = 0: its arm, where the data do not say it, is the same one or else the default.
+  // Of the setting with κ = 0: its arm, where the data do not say it, is the same one or else the base.
   function baseline(e) {
     if (!e.baseline) return null;
-    const arm = e.baseline_arm ?? [e.arm, "default"].find((a) => data.settings.some((s) => s.env === e.env && s.arm === a && s.eta === e.baseline));
+    const arm = e.baseline_arm ?? [e.arm, ...data.base_arms].find((a) => data.settings.some((s) => s.env === e.env && s.arm === a && s.eta === e.baseline));
     return data.settings.find((s) => s.env === e.env && s.arm === arm && s.eta === e.baseline) ?? null;
   }
   const named = (e) => `${label(e.eta)}, ${e.arm}`;
@@ -129,7 +129,7 @@ const charts = (() => {
     const y = f.bottom + (turned ? 8 : 15);
     f.svg.append(make("text", { class: "tick", x, y, ...(turned ? { "text-anchor": "end", transform: `rotate(-60 ${x} ${y})`, dx: 2, dy: 3 } : { "text-anchor": "middle" }) }, text));
   }
-  const caption = (env, arm, metric, rest) => make("figcaption", {}, `${env}${arm === "default" ? "" : `, ${arm}`}: ${NAMES[metric]}${rest}`);
+  const caption = (env, arm, metric, rest) => make("figcaption", {}, `${env}${data.base_arms.includes(arm) ? "" : `, ${arm}`}: ${NAMES[metric]}${rest}`);
 
   // A metric against the weighting: κ, λ and others each with a line of its own, and a gap between.
   function weightings(env, arm, metric, entries) {

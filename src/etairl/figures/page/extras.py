@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from etairl.arms import BASE_ARMS
 from etairl.figures.results import Results, SettingStats, in_order, weighting
 
 Data = Mapping[str, Any]
@@ -21,6 +22,7 @@ def with_extras(data: Data) -> dict[str, Any]:
         "weightings": {
             eta: {"family": weighting(eta).family, "label": weighting(eta).label} for eta in etas
         },
+        "base_arms": BASE_ARMS,
         "floors": {
             env: {m: results.floor(env, m) for m in ("mmd2_rho", "mmd2_mu")} for env in envs
         },

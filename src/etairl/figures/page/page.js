@@ -34,7 +34,7 @@
     for (const f of data.findings) {
       const kind = { replicated: "yes", "not replicated": "no" }[f.verdict] || "open";
       host.append(make("details", { class: `finding ${kind}` },
-        make("summary", {}, make("b", {}, f.verdict), ` — ${f.env}${f.arm === "default" ? "" : `, ${f.arm}`}: ${f.claim}`),
+        make("summary", {}, make("b", {}, f.verdict), ` — ${f.env}${data.base_arms.includes(f.arm) ? "" : `, ${f.arm}`}: ${f.claim}`),
         make("p", {}, f.sentence)));
     }
   }
@@ -68,7 +68,7 @@
   function across() {
     const host = byId("across"), table = make("table", {});
     const own = (metric, e) => data.settings.filter((s) => s.arm === e.arm && s.eta === e.eta && s[metric]).map((s) => `${s.env} ${number(s[metric].mean.value, 2)}`).join(", ");
-    const order = Object.keys(data.weightings), rank = (e) => order.indexOf(e.eta) - (e.arm === "default" ? order.length : 0);
+    const order = Object.keys(data.weightings), rank = (e) => order.indexOf(e.eta) - (data.base_arms.includes(e.arm) ? order.length : 0);
     const rows = Object.entries(data.across).flatMap(([metric, list]) => [...list].sort((a, b) => rank(a) - rank(b)).map((e) => [NAMES[metric], e.arm, label(e.eta),
       e.tasks, e.seeds, number(e.mean.value), interval(e.mean), number(e.iqm.value), interval(e.iqm), share(e.improvement), own(metric, e), (e.left_out ?? []).join(", ")]));
     if (!rows.length) return;
@@ -82,9 +82,9 @@
     const metrics = METRICS.filter((m) => data.settings.some((e) => e[m])), paired = ["mmd2_rho", "mmd2_mu", "score"].filter((m) => metrics.includes(m));
     const toDefault = paired.filter((m) => data.settings.some((e) => e[m]?.against_default));
     const base = (e) => { const b = baseline(e); return b ? named(b) : ""; };
-    const twin = (e) => data.settings.find((s) => s.env === e.env && s.arm === "default" && s.eta === e.eta);
+    const twin = (e) => data.settings.find((s) => s.env === e.env && data.base_arms.includes(s.arm) && s.eta === e.eta);
     fill(byId("result-table"), ["environment", "arm", "weighting", "seeds", "cycles", "discriminator updates", "policy updates", ...metrics.map((m) => `${NAMES[m]}, 95 %`), "beside",
-      ...paired.map((m) => `${NAMES[m]}, change`), ...toDefault.map((m) => `${NAMES[m]}, change from the default arm`)],
+      ...paired.map((m) => `${NAMES[m]}, change`), ...toDefault.map((m) => `${NAMES[m]}, change from the base arm`)],
       data.settings.map((e) => [e.env, e.arm, label(e.eta), e.seeds.length, range(e.effort.cycles), range(e.effort.cost), range(e.effort.policy),
         ...metrics.map((m) => e[m] ? spread(e[m].mean) : ""), base(e),
         ...paired.map((m) => change(e[m]?.against_baseline, baseline(e), m)), ...toDefault.map((m) => change(e[m]?.against_default, twin(e), m))]), 3);
