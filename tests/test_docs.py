@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from programs import call
 
-from etairl.cli.app import main
 from etairl.eta import parse_eta
 from etairl.measures import FutureSampler, Method, summarise_law
 
@@ -113,13 +113,8 @@ def run_etairl(words: list[str]) -> tuple[int, str]:
     assert words[0] == "etairl", f"only etairl is run here, not {words[0]}"
     if words[1] == "bench":  # its figures belong to a machine; tests/test_bench.py has the rest
         words = [*words, "--help"]
-    stream = io.StringIO()
-    with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
-        try:
-            code = main(words[1:])
-        except SystemExit as stop:  # how the option parser ends
-            code = int(stop.code or 0)
-    return code, stream.getvalue()
+    done = call(*words[1:])
+    return done.returncode, done.stdout + done.stderr
 
 
 def distance_and_last_frame(spec: str, method: Method) -> tuple[float, float]:

@@ -8,11 +8,11 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
+from programs import call, start
 
 from etairl.algorithms.expert import (
     ExpertConfig,
@@ -25,7 +25,6 @@ from etairl.demos import load_demos
 from etairl.solvers.sac_config import SACConfig
 from etairl.types import InputError
 
-ETAIRL = Path(sys.executable).with_name("etairl")
 TINY = ExpertConfig(
     env="Pendulum-v1",
     steps=360,
@@ -50,8 +49,13 @@ def test_same_seed_same_bytes_here_and_in_another_process():
     here = fingerprint(TINY)
     assert here == fingerprint(TINY)
     code = "import runpy, sys; m = runpy.run_path(sys.argv[1]); print(m['fingerprint'](m['TINY']))"
+    path = os.pathsep.join(sys.path)  # with the helpers of tests
     done = subprocess.run(
-        [sys.executable, "-c", code, __file__], capture_output=True, text=True, check=True
+        [sys.executable, "-c", code, __file__],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"PYTHONPATH": path},
     )
     assert done.stdout.strip() == here
 
@@ -87,19 +91,16 @@ SMALL = [
 def test_train_interrupt_go_on_and_record(tmp_path):
     """Ctrl-C keeps what was trained; the same command goes on; a third run records again."""
     folder = tmp_path / "expert"
-    process = subprocess.Popen(
-        [ETAIRL, "expert", "-o", folder, *SMALL], stderr=subprocess.PIPE, text=True
-    )
+    said = tmp_path / "said"
+    process = start("expert", "-o", folder, *SMALL, folder=tmp_path, output=said)
     deadline = time.monotonic() + 120
     while not list(folder.glob("checkpoints/[0-9]*")) and time.monotonic() < deadline:
         time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130, errors
-    assert "Traceback" not in errors
-    done = subprocess.run(
-        [ETAIRL, "expert", "-o", folder, *SMALL], capture_output=True, text=True, check=False
-    )
+    os.kill(process.pid, signal.SIGINT)
+    process.join(60)
+    assert process.exitcode == 130, said.read_text()
+    assert "Traceback" not in said.read_text()
+    done = call("expert", "-o", folder, *SMALL)
     assert done.returncode == 0, done.stderr
     assert "resuming from step" in done.stdout
     demos = load_demos(folder / "Pendulum-v1-3x200.npz")
@@ -110,12 +111,7 @@ def test_train_interrupt_go_on_and_record(tmp_path):
     rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     assert [row["cycle"] for row in rows] == sorted({row["cycle"] for row in rows})
     assert not (folder / "replay").exists()
-    again = subprocess.run(
-        [ETAIRL, "expert", "-o", folder, *SMALL[:-4], "--episodes", "2", "--record-steps", "50"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    again = call(*("expert", "-o", folder, *SMALL[:-4], "--episodes", "2", "--record-steps", "50"))
     assert again.returncode == 0, again.stderr
     assert load_demos(folder / "Pendulum-v1-2x50.npz").trajectories.steps == 100
 
@@ -124,8 +120,6 @@ def test_a_folder_of_another_expert_is_not_overwritten(tmp_path):
     folder = tmp_path / "expert"
     os.makedirs(folder)
     (folder / "config.json").write_text(json.dumps({"env": "Hopper-v5"}))
-    done = subprocess.run(
-        [ETAIRL, "expert", "-o", folder, *SMALL], capture_output=True, text=True, check=False
-    )
+    done = call("expert", "-o", folder, *SMALL)
     assert done.returncode == 2
     assert "holds a run with other settings" in done.stderr

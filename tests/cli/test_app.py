@@ -1,4 +1,8 @@
-"""The program as a user meets it: a real process, real exit codes, real streams."""
+"""The program as a user meets it: exit codes and streams.
+
+Those of a real process where that matters; else of a call, which need not start Python and import
+the libraries.
+"""
 
 import json
 import os
@@ -13,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from programs import call, start
 
 from etairl.cli.app import COMMANDS, main
 from etairl.demos import bundled_demos, save_demos
@@ -49,7 +54,7 @@ def test_help_lists_the_commands_and_imports_nothing_heavy():
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help(command):
-    done = etairl(command, "--help")
+    done = call(command, "--help")
     assert done.returncode == 0
     assert done.stdout.startswith(f"usage: etairl {command}")
 
@@ -97,9 +102,9 @@ def test_version_and_no_command():
         (("bench", "everything"), "invalid choice"),
     ],
 )
-@pytest.mark.usefixtures("file")
+@pytest.mark.usefixtures("file", "unchecked")
 def test_bad_input_is_one_sentence_and_exit_code_2(arguments, words):
-    done = etairl(*arguments)
+    done = call(*arguments)
     assert done.returncode == 2
     assert words in " ".join(done.stderr.replace("│", " ").split())
     assert "Traceback" not in done.stderr + done.stdout
@@ -107,17 +112,26 @@ def test_bad_input_is_one_sentence_and_exit_code_2(arguments, words):
     assert done.stdout == ""
 
 
+def test_bad_input_of_a_process(file):
+    done = etairl("demos", "info", "walc.npz")
+    assert done.returncode == 2
+    assert "did you mean walk.npz?" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+
+
+@pytest.mark.usefixtures("unchecked")
 def test_a_cut_file_is_one_sentence(file):
     raw = file.read_bytes()
     file.write_bytes(raw[:-100])
-    cut = etairl("demos", "info", file)
+    cut = call("demos", "info", file)
     assert cut.returncode == 2
     assert cut.stderr.count("\n") == 1
     assert "is not an npz file, or it is damaged" in cut.stderr
 
 
 def test_eta_json_has_the_promised_keys():
-    done = etairl("eta", "geometric:0.99", "--horizon", 500, "--json")
+    done = call("eta", "geometric:0.99", "--horizon", 500, "--json")
     found = json.loads(done.stdout)
     assert list(found) == [
         *("eta", "horizon", "gamma_irl", "sampler", "law"),
@@ -133,7 +147,7 @@ def test_eta_json_has_the_promised_keys():
 
 def test_eta_for_people_and_its_figure(tmp_path):
     for name in ("law.png", "deep/law.svg", "law.pdf"):
-        done = etairl("eta", "poisson:25", "--sampler", "exact", "-o", tmp_path / name)
+        done = call("eta", "poisson:25", "--sampler", "exact", "-o", tmp_path / name)
         assert done.returncode == 0
         assert "distance from GAIL" in done.stdout
     assert (tmp_path / "law.png").read_bytes().startswith(b"\x89PNG")
@@ -142,14 +156,14 @@ def test_eta_for_people_and_its_figure(tmp_path):
 
 
 def test_info_reports_everything_and_json_holds_it_too(file):
-    text = etairl("demos", "info", file)
+    text = call("demos", "info", file)
     assert text.returncode == 0
     for word in (
         *("episodes", "length", "return", "action range", "NaN or infinite", "endings"),
         *("MMD² floor", "standardised", "movement cycle", "suggested η"),
     ):
         assert word in text.stdout
-    found = json.loads(etairl("demos", "info", file, "--json").stdout)
+    found = json.loads(call("demos", "info", file, "--json").stdout)
     assert found["episodes"] == 8
     assert found["cycle"]["length"] == 15
     assert found["advice"]["eta"] == "poisson:15"
@@ -158,16 +172,16 @@ def test_info_reports_everything_and_json_holds_it_too(file):
 
 
 def test_none_found_is_an_answer(file):
-    done = etairl("demos", "info", file, "--steps", 10)
+    done = call("demos", "info", file, "--steps", 10)
     assert done.returncode == 0
     assert "none found: the episodes are too short to tell" in done.stdout
 
 
 def test_import_and_export_through_minari(file, demos):
-    done = etairl("demos", "export", file, "-o", "minari:walk-v0")
+    done = call("demos", "export", file, "-o", "minari:walk-v0")
     assert done.returncode == 0
     assert "8 episodes, 480 steps" in done.stdout
-    done = etairl(
+    done = call(
         *("demos", "import", "minari:walk-v0", "-o", "part.npz"),
         *("--episodes", 4, "--every", 2, "--bounds", -0.2, 0.2),
     )
@@ -176,17 +190,17 @@ def test_import_and_export_through_minari(file, demos):
     with np.load("part.npz", allow_pickle=False) as part:
         assert part["episode_lengths"].tolist() == [30] * 4
         assert np.abs(part["actions"]).max() <= np.float32(0.2)
-    listed = json.loads(etairl("demos", "ls", "--json").stdout)
+    listed = json.loads(call("demos", "ls", "--json").stdout)
     sources = [row["source"] for row in listed]
     assert sources == [*bundled_demos(), "part.npz", "walk.npz", "minari:walk-v0"]
-    shown = etairl("demos", "ls")
+    shown = call("demos", "ls")
     assert "part.npz" in shown.stdout
     assert "120" in shown.stdout
 
 
 def test_ls_explains_what_is_unusable(file):
     Path("broken.npz").write_bytes(b"PK")
-    done = etairl("demos", "ls")
+    done = call("demos", "ls")
     assert done.returncode == 0
     assert "walk.npz" in done.stdout
     assert "unusable: broken.npz is not an npz file" in done.stdout
@@ -195,21 +209,21 @@ def test_ls_explains_what_is_unusable(file):
 @pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_demo_trains_shows_a_table_and_can_be_asked_again(tmp_path, optimised, times):
     """With programs as a user has them: of the quick tests, the one that runs these for long."""
-    small = ("--transitions", 10_000, "--episodes", 2)
+    small = ("--transitions", 5_000, "--episodes", 2)
     for _ in range(times):
         done = etairl("demo", "-o", tmp_path / "demo", *small, env=optimised)
         assert done.returncode == 0, done.stderr
         assert "behaviour cloning" in done.stdout
         assert "expert, held out" in done.stdout
     assert (tmp_path / "demo/figures/learning.png").stat().st_size > 10_000
-    done = etairl("demo", "-o", tmp_path / "demo", "--transitions", 20_000)
+    done = call("demo", "-o", tmp_path / "demo", "--transitions", 20_000)
     assert done.returncode == 2
     assert "holds a run with other settings (transitions)" in done.stderr
 
 
 def test_a_folder_that_cannot_be_written(tmp_path):
     (tmp_path / "taken").write_text("a file, not a folder")
-    done = etairl("demo", "-o", tmp_path / "taken")
+    done = call("demo", "-o", tmp_path / "taken")
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert "taken" in done.stderr
@@ -226,13 +240,14 @@ def test_a_reader_that_leaves_early():
 
 def test_ctrl_c_is_one_word(tmp_path):
     log = tmp_path / "errors"
-    with log.open("w") as errors:
-        process = subprocess.Popen([ETAIRL, "bench"], stdout=subprocess.DEVNULL, stderr=errors)
+    log.touch()
+    process = start("bench", folder=tmp_path, output=log)
     deadline = time.monotonic() + 60
     while "timing" not in log.read_text() and time.monotonic() < deadline:
         time.sleep(0.2)  # until it reports progress: past its imports, far from its end
-    process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=30) == 130
+    os.kill(process.pid, signal.SIGINT)
+    process.join(30)
+    assert process.exitcode == 130
     assert log.read_text().strip().endswith("etairl: interrupted")
     assert "Traceback" not in log.read_text()
 

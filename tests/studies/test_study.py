@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from processes import running
+from programs import call
 from tiny import GRID
 
 from etairl.cli import study as study_command
@@ -51,9 +52,11 @@ def surroundings(folder) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def unbroken(folder, surroundings) -> Path:
-    words = command("tiny.toml", "-o", "unbroken", "--workers=2", "--checkpoint-seconds=1000")
-    done = subprocess.run(words, cwd=folder, env=surroundings, capture_output=True, text=True)
+def unbroken(folder) -> Path:
+    words = ("tiny.toml", "-o", "unbroken", "--workers=2", "--checkpoint-seconds=1000")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        done = call("study", *words)
     assert done.returncode == 0, done.stderr
     return folder / "unbroken"
 
@@ -223,8 +226,11 @@ def test_a_run_does_not_go_on_with_other_demonstrations(unbroken, tmp_path):
     assert "not those that" in (study.failure(own) or "")
 
 
-def test_workers_keep_to_one_core():
+def test_workers_keep_to_one_core(monkeypatch):
+    monkeypatch.delenv("XLA_FLAGS", raising=False)
     assert ONE_THREAD.items() <= environment().items()
+    monkeypatch.setenv("XLA_FLAGS", "--mine")
+    assert environment()["XLA_FLAGS"] == f"--mine {ONE_THREAD['XLA_FLAGS']}"
     assert "JAX_COMPILATION_CACHE_DIR" in environment()
 
 

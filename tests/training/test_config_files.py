@@ -151,18 +151,24 @@ def test_a_damaged_file_gets_one_sentence(tmp_path, text, message, capsys):
         assert len(said) < 600
 
 
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> Path:
+    config = configure(TINY, algorithm="emma", features="identity")
+    return etairl.train(config, tmp_path_factory.mktemp("trust") / "run").path
+
+
 class TestTrust:
     """A file that names code is read only with the user's word."""
 
     @pytest.fixture
-    def run(self, tmp_path, monkeypatch) -> Path:
+    def run(self, trained, tmp_path, monkeypatch) -> Path:
         """A run whose settings name a module, and the module, which leaves a mark."""
         (tmp_path / "evil.py").write_text(
             "from pathlib import Path\nPath(__file__).with_name('ran').touch()\n"
             "import jax.numpy as jnp\n\n\ndef f(obs, act):\n"
             "    return jnp.concatenate([obs, act], axis=-1)\n"
         )
-        etairl.train(configure(TINY, algorithm="emma", features="identity"), tmp_path / "run")
+        shutil.copytree(trained, tmp_path / "run")
         file = tmp_path / "run" / "config.json"
         file.write_text(file.read_text().replace('"identity"', '"evil:f"'))
         monkeypatch.chdir(tmp_path)

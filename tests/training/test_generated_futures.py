@@ -1,16 +1,17 @@
 """A run with a generator of futures: who generates what, what is refused, how it goes on."""
 
 import json
+import os
 import signal
-import subprocess
-import sys
+import time
 from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tiny import TINY
+from programs import start
+from tiny import NAVIGATION, TINY
 
 from etairl.algorithms import girl as template
 from etairl.algorithms.girl import Generated
@@ -48,7 +49,7 @@ DEMOS = "etairl-Navigation-v0-300x50"
 GENERATING = replace(
     TINY,
     env=NAME,
-    demos=DEMOS,
+    demos=NAVIGATION,
     demonstrations=30,
     eta="geometric:0.7",
     idle="geometric:0.7",
@@ -294,16 +295,16 @@ class TestCommand:
         assert main(["idle", "--demos", str(tmp_path / "wrong.npz")]) == 2
         assert "vector of 2 numbers" in capsys.readouterr().err
 
-    def test_ctrl_c_is_one_word(self):
-        words = [sys.executable, "-m", "etairl", "idle", "--demos", DEMOS]
-        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
-            assert process.stderr is not None
-            while "learning futures" not in (line := process.stderr.readline()):
-                assert line, "it ended before it began"
-            process.send_signal(signal.SIGINT)
-            said = process.stderr.read()
-        assert process.returncode == 130, said
-        assert "interrupted; nothing was written" in said
+    def test_ctrl_c_is_one_word(self, tmp_path):
+        said = tmp_path / "said"
+        process = start("idle", "--demos", DEMOS, folder=tmp_path, output=said)
+        while not said.exists() or "learning futures" not in said.read_text():
+            assert process.is_alive(), "it ended before it began"
+            time.sleep(0.02)
+        os.kill(process.pid, signal.SIGINT)
+        process.join(60)
+        assert process.exitcode == 130, said.read_text()
+        assert "interrupted; nothing was written" in said.read_text()
 
     def test_json_and_no_gate(self, capsys):
         assert main(["idle", "--demos", DEMOS, "--json", "--idle-gate", "0", *self.few]) == 0

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tiny import NAVIGATION
 
 import etairl
 from etairl.algorithms.girl import GirlConfig
@@ -22,7 +23,7 @@ from etairl.types import InputError
 
 TINY = TrainConfig(
     env=NAME,
-    demos="etairl-Navigation-v0-300x50",
+    demos=NAVIGATION,
     demonstrations=10,
     horizon=50,
     eta="geometric:0.7",

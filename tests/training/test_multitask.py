@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tiny import TINY
+from tiny import NAVIGATION, TINY
 
 import etairl
 from etairl.algorithms.girl import girl
@@ -20,11 +20,10 @@ from etairl.training.preparation import prepare
 from etairl.training.session import open_run
 from etairl.types import InputError
 
-DEMOS = "etairl-Navigation-v0-300x50"
 MANY = replace(
     TINY,
     env=NAME,
-    demos=DEMOS,
+    demos=NAVIGATION,
     demonstrations=30,
     girl=replace(TINY.girl, transitions=1800, episodes=6),
 )
@@ -55,7 +54,7 @@ def test_the_learner_plays_the_tasks_of_the_demonstrations_of_its_cycle():
 def test_metrics_count_solved_tasks(result):
     rows, scale = read_metrics(result.path), ReturnScale.of(prepare(MANY))
     assert scale is not None
-    expert = load_demos(DEMOS).trajectories.take(np.arange(30)).returns.mean()
+    expert = load_demos(NAVIGATION).trajectories.take(np.arange(30)).returns.mean()
     assert scale.expert == pytest.approx(expert)
     assert scale.random < scale.expert
     for row in rows:
@@ -68,8 +67,11 @@ def test_metrics_count_solved_tasks(result):
     )
 
 
-def test_both_settings_are_judged(result):
-    found = result.evaluate(20, cloning=False)
+def test_both_settings_are_judged(tmp_path):
+    """Beside the planner, who is the author of the bundled demonstrations."""
+    bundled = replace(MANY, demos="etairl-Navigation-v0-300x50")
+    short = replace(bundled, girl=replace(MANY.girl, transitions=300, remaining_cycles=1))
+    found = etairl.train(short, tmp_path / "run").evaluate(20, cloning=False)
     verdicts = {v.name: v for v in found if v.playing in ("drawn", None)}
     assert found[0].playing == "drawn"  # as the demonstrations
     assert set(verdicts) == {"learner", "random", EXPERT, "expert, held out"}
@@ -124,7 +126,7 @@ def test_a_run_that_was_stopped_ends_with_the_same_bytes(result, tmp_path):
 
 
 def test_demonstrations_that_do_not_fit(tmp_path):
-    demos = load_demos(DEMOS)
+    demos = load_demos(NAVIGATION)
     t = demos.trajectories.take(np.arange(6))
     drowned = t.tasks.copy()
     drowned[2] = (-5.0, 4.0)

@@ -1,20 +1,15 @@
 """A run that is killed and resumed ends with the bytes of an unbroken one."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from programs import killed_at_a_rename, no_large_files, run, start
 
-ETAIRL = Path(sys.executable).with_name("etairl")
-# Compiled once, not once per kill.
-CACHE = {"JAX_COMPILATION_CACHE_DIR": "cache", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
-ENVIRONMENT = os.environ | CACHE
 TINY = [
     "--env=Hopper-v5",
     "--demos=synthetic.npz",
@@ -48,13 +43,7 @@ def folder(tmp_path_factory) -> Path:
     task = make_task("Hopper-v5", 6, horizon=40, seed=9)
     played = collect(np.random.default_rng(0), task, UniformPolicy(task), 6)
     save_demos(Demos.of(played, task.spec, "random"), path / "synthetic.npz")
-    done = subprocess.run(
-        [ETAIRL, "train", "-o", "unbroken", *TINY, "--checkpoint-seconds=1000"],
-        cwd=path,
-        capture_output=True,
-        text=True,
-        env=ENVIRONMENT,
-    )
+    done = run("train", "-o", "unbroken", *TINY, "--checkpoint-seconds=1000", folder=path)
     assert done.returncode == 0, done.stderr
     return path
 
@@ -63,26 +52,30 @@ def contents(run: Path) -> dict[str, bytes]:
     return {name: (run / name).read_bytes() for name in FILES}
 
 
+def resumed(name: str, folder: Path) -> None:
+    done = run("resume", name, "--threads=1", folder=folder)
+    assert done.returncode == 0, done.stderr
+
+
 def kill(folder: Path, name: str, options: list[str], most: float = np.inf) -> int:
     """Train, and kill soon after each cycle that is logged; returns how often."""
     rng = np.random.default_rng(4)
-    run, kills, begun = folder / name, 0, time.monotonic()
-    command = [ETAIRL, "train", "-o", name, *options, "--checkpoint-seconds=0"]
-    process = subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
+    path, kills, begun = folder / name, 0, time.monotonic()
+    process = start("train", "-o", name, *options, "--checkpoint-seconds=0", folder=folder)
     while True:
-        before = _progress(run) if kills < most else np.inf
-        while _progress(run) < before + 1 and process.poll() is None:
+        before = _progress(path) if kills < most else np.inf
+        while _progress(path) < before + 1 and process.is_alive():
             time.sleep(0.01)
             assert time.monotonic() - begun < 500
         time.sleep(float(rng.uniform(0.0, 0.1)))
-        if process.poll() is not None:
+        if not process.is_alive():
             break
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        process.kill()
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
         kills += 1
-        command = [ETAIRL, "resume", name, "--checkpoint-seconds=0", "--threads=1"]
-        process = subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
-    assert process.returncode == 0
+        process = start("resume", name, "--checkpoint-seconds=0", "--threads=1", folder=folder)
+    assert process.exitcode == 0
     return kills
 
 
@@ -98,53 +91,37 @@ def test_kills_of_the_solver_with_two_critics(folder):
     """With a weighting that needs its clock: the time of every transition comes back, too."""
     options = [x for x in TINY if "transitions" not in x]
     options += ["--transitions=800", "--solver=sac-eta", "--eta=poisson:3"]
-    command = [ETAIRL, "train", "-o", "whole", *options, "--checkpoint-seconds=1000"]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True, env=ENVIRONMENT)
+    done = run("train", "-o", "whole", *options, "--checkpoint-seconds=1000", folder=folder)
+    assert done.returncode == 0, done.stderr
     assert kill(folder, "parts", options, most=3) == 3
     assert contents(folder / "parts") == contents(folder / "whole")
-
-
-AT_A_RENAME = """
-import os, signal, sys
-left, rename = [int(sys.argv.pop(1))], os.replace
-def replace(source, target):
-    left[0] -= 1
-    if left[0] == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-    rename(source, target)
-os.replace = replace
-from etairl.cli.app import main
-sys.exit(main(sys.argv[1:]))
-"""
 
 
 def test_kills_in_the_middle_of_a_checkpoint(folder):
     """Between the writing of a file and its renaming, at another file each time."""
     command = ["train", "-o", "torn", *TINY]
     for rename in (5, 4, 3):
-        words = [sys.executable, "-c", AT_A_RENAME, str(rename), *command, "--checkpoint-seconds=0"]
-        done = subprocess.run(words, cwd=folder, capture_output=True, env=ENVIRONMENT)
+        words = [*command, "--checkpoint-seconds=0"]
+        done = run(*words, folder=folder, before=partial(killed_at_a_rename, rename))
         assert done.returncode == -signal.SIGKILL
         command = ["resume", "torn", "--threads=1"]
-    subprocess.run([ETAIRL, *command], cwd=folder, check=True, capture_output=True, env=ENVIRONMENT)
+    resumed("torn", folder)
     assert contents(folder / "torn") == contents(folder / "unbroken")
 
 
 def test_after_a_damaged_checkpoint_the_one_before_gives_the_same_bytes(folder):
     """By then the memory has forgotten its first episodes."""
     command = ["train", "-o", "hurt", *TINY, "--checkpoint-seconds=0"]
-    words = [sys.executable, "-c", AT_A_RENAME, "115", *command]
-    done = subprocess.run(words, cwd=folder, capture_output=True, env=ENVIRONMENT)
+    done = run(*command, folder=folder, before=partial(killed_at_a_rename, 115))
     assert done.returncode == -signal.SIGKILL
     before, newest = sorted((folder / "hurt/checkpoints").glob("[0-9]*"))
     assert json.loads((before / "checkpoint.json").read_text())["values"]["since"] > 0
     (newest / "cost.safetensors").write_bytes(b"torn")
-    resume = [ETAIRL, "resume", "hurt", "--threads=1"]
-    told = subprocess.run(resume, cwd=folder, capture_output=True, text=True, env=ENVIRONMENT)
+    told = run("resume", "hurt", "--threads=1", folder=folder)
     assert told.returncode == 2
     assert f"move hurt/checkpoints/{newest.name} to another place" in told.stderr
     newest.rename(newest.with_name(f"{newest.name}.damaged"))
-    subprocess.run(resume, cwd=folder, check=True, capture_output=True, env=ENVIRONMENT)
+    resumed("hurt", folder)
     assert contents(folder / "hurt") == contents(folder / "unbroken")
 
 
@@ -164,32 +141,23 @@ def test_the_replay_forgets_and_the_disk_too(folder):
 
 def test_killed_before_the_first_checkpoint(folder):
     """There is nothing to go on from: the run begins anew, and its metrics with it."""
-    command = [ETAIRL, "train", "-o", "early", *TINY, "--checkpoint-seconds=1000"]
-    process = subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
+    process = start("train", "-o", "early", *TINY, "--checkpoint-seconds=1000", folder=folder)
     begun = time.monotonic()
     while _progress(folder / "early") < 3 and time.monotonic() - begun < 200:
         time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    process.kill()
+    process.join()
     assert 3 <= _progress(folder / "early") < _progress(folder / "unbroken")
-    resume = [ETAIRL, "resume", "early", "--threads=1"]
-    subprocess.run(resume, cwd=folder, check=True, capture_output=True, env=ENVIRONMENT)
+    resumed("early", folder)
     assert contents(folder / "early") == contents(folder / "unbroken")
 
 
 def test_a_disk_that_is_full(folder):
     """No file may grow beyond 20 kB: the first checkpoint fails. With room again, all is well."""
-    command = [ETAIRL, "train", "-o", "full", *TINY, "--checkpoint-seconds=1000"]
-    done = subprocess.run(
-        ["bash", "-c", 'ulimit -f 20; exec "$@"', "full", *command],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        env=ENVIRONMENT,
-    )
+    command = ["train", "-o", "full", *TINY, "--checkpoint-seconds=1000"]
+    done = run(*command, folder=folder, before=no_large_files)
     assert done.returncode == 2, done.stderr
     assert "File too large" in done.stderr
     assert "Traceback" not in done.stderr
-    resume = [ETAIRL, "resume", "full", "--threads=1"]
-    subprocess.run(resume, cwd=folder, check=True, capture_output=True, env=ENVIRONMENT)
+    resumed("full", folder)
     assert contents(folder / "full") == contents(folder / "unbroken")

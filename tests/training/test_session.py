@@ -3,14 +3,12 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from programs import start
 from tiny import TINY
 
 import etairl
@@ -25,8 +23,6 @@ from etairl.training.judging import CLONING
 from etairl.training.preparation import prepare
 from etairl.training.presets import PRESETS, preset
 from etairl.types import InputError
-
-ETAIRL = Path(sys.executable).with_name("etairl")
 
 
 @pytest.fixture(scope="module")
@@ -409,16 +405,16 @@ def test_nan_stops_the_run_and_says_where(tmp_path):
 
 
 def test_ctrl_c_keeps_what_was_learned(tmp_path):
-    command = [ETAIRL, "train", "-o", "run", "--env=Pendulum-v1", "--demos=Pendulum-v1-25x200"]
+    command = ["train", "-o", "run", "--env=Pendulum-v1", "--demos=Pendulum-v1-25x200"]
     command += ["--horizon=50", "--solver-updates=5", "--hidden", "16", "--cost-updates=3"]
-    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    process = start(*command, folder=tmp_path, output=tmp_path / "said")
     metrics = tmp_path / "run/metrics.jsonl"
     for _ in range(600):
         if metrics.is_file() and metrics.read_text().count("\n") >= 3:
             break
         time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "stopping soon" in said
+    os.kill(process.pid, signal.SIGINT)
+    process.join(60)
+    assert process.exitcode == 130
+    assert "stopping soon" in (tmp_path / "said").read_text()
     assert RunDirectory(tmp_path / "run").checkpoints.any

@@ -30,8 +30,9 @@ def cores() -> int:
 
 
 def environment() -> dict[str, str]:
-    """Of a process of a run: one thread, and the cache of compiled code."""
-    return {"JAX_COMPILATION_CACHE_DIR": str(cache("jax"))} | os.environ | ONE_THREAD
+    """Of a process of a run: one thread, the cache of compiled code, and flags of the user."""
+    flags = {"XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {ONE_THREAD['XLA_FLAGS']}".strip()}
+    return {"JAX_COMPILATION_CACHE_DIR": str(cache("jax"))} | os.environ | ONE_THREAD | flags
 
 
 def run_locally(
