@@ -18,6 +18,7 @@ from etairl.costs.family import Cost, CostConfig
 from etairl.costs.linear import CostStep, LinearConfig
 from etairl.decoding import encode
 from etairl.measures import Method
+from etairl.solvers.iq_config import PolicyTerm
 from etairl.solvers.players import SOLVERS
 from etairl.solvers.solver import Solver, SolverConfig
 from etairl.storage import load_tree, save_tree
@@ -36,15 +37,23 @@ FORMS = {
     "linear": [{"cost_step": step} for step in get_args(CostStep)]
     + [{"features": name} for name in ("identity", "fourier:8", "rbf:8")],
     "shaped": [{}],
+    "implied": [{"policy_term": term} for term in get_args(PolicyTerm)]
+    + [{"expert_target": "fixed", "eta": "geometric:0.9"}],
 }
+IQ = {"hidden": (16, 16), "solver_updates": 5, "updates_per_step": None, "solver_batch": 16}
 PPO = {"rollout": "steps", "hidden": (16, 16), "minibatch": 20, "epochs": 2}
 # Every form with the first solver; every other solver with one form, which it never sees. The last
 # of these has a weighting that needs the clock of sac-eta.
 CASES = [
     pytest.param(name, "sac", form, id=f"{name}-sac-{number}")
     for name in ALGORITHMS
+    if name != "iq"
     for number, form in enumerate(FORMS[ALGORITHMS[name].cost.kind])
 ] + [
+    *(
+        pytest.param("iq", "iq", IQ | form, id=f"iq-{number}")
+        for number, form in enumerate(FORMS["implied"])
+    ),
     pytest.param("megan", "sac-eta", {}, id="megan-sac-eta"),
     pytest.param("emma", "sac-eta", {}, id="emma-sac-eta"),
     pytest.param("wiem", "sac-eta", {"eta": "poisson:3"}, id="wiem-sac-eta"),
@@ -65,6 +74,9 @@ def test_everything_that_goes_together_is_tried():
         for kind in SOLVERS if entry.any_eta else ():
             if (name, kind) in (("airl", "sac-eta"), ("airl", "ppo-eta")):
                 with pytest.raises(InputError, match="airl goes with --solver sac or ppo"):
+                    configure(TINY, algorithm=name, solver=kind)
+            elif (name == "iq") != (kind == "iq"):
+                with pytest.raises(InputError, match="a cost that a solver implies needs both"):
                     configure(TINY, algorithm=name, solver=kind)
             else:
                 assert (name, kind) in tried
@@ -100,19 +112,23 @@ def test_it_runs_repeats_and_comes_back_from_disk(name, solver, form, tmp_path):
     for sampler in get_args(Method):
         config = configure(TINY, algorithm=name, solver=solver, sampler=sampler, **form)
         prepared, last = play(config)
-        marks.append((fingerprint(last.state), *map(float, last.cost_info)))
+        cost_info = last.cost_info or ()
+        assert (last.cost_info is None) == (not prepared.game.cost.learns)
+        marks.append((fingerprint(last.state), *map(float, cost_info)))
         assert all(np.isfinite(np.asarray(x)).all() for x in jax.tree.leaves(last.state))
-        assert all(np.isfinite(float(x)) for x in (*last.cost_info, *last.solver_info))
+        assert all(np.isfinite(float(x)) for x in (*cost_info, *last.solver_info))
     assert (marks[0] == marks[1]) == (config.eta == "dirac:0"), "there the samplers are one"
     assert fingerprint(play(config)[1].state) == marks[-1][0]
     cost, fresh = prepared.game.cost, prepared.game.cost.stored(prepared.cost)
     assert isinstance(cost, Cost)
     assert isinstance(prepared.game.solver, Solver)
-    cost.check(cost.stored(last.state.cost), fresh)
-    save_tree(tmp_path / "cost.safetensors", cost.stored(last.state.cost))
+    learned = cost.learned(last.state.cost, last.state.solver)
+    cost.check(cost.stored(learned), fresh)
+    save_tree(tmp_path / "cost.safetensors", cost.stored(learned))
     again = load_tree(tmp_path / "cost.safetensors", fresh)
     points = as_points(prepared.expert.transitions())
-    assert np.array_equal(cost(again, *points), cost(last.state.cost, *points))
+    assert np.array_equal(cost(again, *points), cost(learned, *points))
+    assert (learned is last.state.cost) == cost.learns
     assert cost(again, *points).shape == (len(points.obs),)
     assert cost.portable()(again, *points).shape == (len(points.obs),)
 
@@ -126,6 +142,8 @@ def test_it_runs_repeats_and_comes_back_from_disk(name, solver, form, tmp_path):
         ("wiem", "absorbing", {"solver": "sac-eta", "omega": "none"}),
         *(("megan", mode, {"solver": "ppo-eta", **PPO}) for mode in ("terminating", "absorbing")),
         ("airl", "absorbing", {"solver": "ppo", **PPO}),
+        ("iq", "absorbing", IQ | {"policy_term": "value", "omega": "tsallis:2"}),
+        ("iq", "terminating", IQ | {"policy_term": "start", "eta": "poisson:3"}),
     ],
 )
 def test_discrete_actions_and_early_ends(name, mode, change, tmp_path):
@@ -196,14 +214,18 @@ def test_every_regulariser_runs(omega):
         ({"anchor": True}, "unknown setting 'anchor'"),
         ({"radius": 2.0}, "radius is not a setting of megan with the solver sac"),
         ({"omega": "entropie"}, "unknown regulariser 'entropie'"),
-        ({"solver": "trpo"}, "solver must be one of sac, sac-eta, ppo, ppo-eta"),
+        ({"solver": "trpo"}, "solver must be one of sac, sac-eta, ppo, ppo-eta, iq"),
         ({"solver": "ppo", "omega": "kl"}, "ppo does not know the regulariser kl"),
         ({"solver": "ppo", "polyak": 0.1}, "polyak is not a setting of megan with the solver ppo"),
         (
             {"algorithm": "airl", "solver": "sac-eta"},
             "airl goes with --solver sac or ppo: its cost is",
         ),
-        ({"algorithm": "girl"}, "algorithm must be one of megan, gail, emma, wiem, airl"),
+        ({"algorithm": "iq", "solver": "sac"}, "needs both; take --solver iq"),
+        ({"solver": "iq"}, "megan with the solver iq: .* take --algorithm iq"),
+        ({"algorithm": "iq", "frozen_cost": "somewhere"}, "it cannot be frozen for others"),
+        ({"algorithm": "iq", "idle": "geometric:0.7"}, "looks at next states, which --idle"),
+        ({"algorithm": "girl"}, "algorithm must be one of megan, gail, emma, wiem, airl, iq"),
     ],
 )
 def test_choices_that_do_not_fit(change, message, unchecked):
@@ -243,15 +265,25 @@ def test_each_has_its_own_eta_and_airl_its_temperature():
         "emma": "geometric:0.99",
         "wiem": "geometric:0.99",
         "airl": "dirac:0",
+        "iq": "dirac:0",
     }
     assert configure(TINY, algorithm="airl", eta="poisson:3").solver.temperature == 1.0
+
+
+def test_the_solver_follows_the_algorithm_and_back():
+    there = configure(TINY, algorithm="iq")
+    assert (there.solver.kind, there.solver.temperature) == ("iq", 0.005)
+    assert configure(configure(TINY, algorithm="airl"), algorithm="iq").solver == there.solver
+    assert configure(there, seed=1).solver == there.solver
+    assert configure(there, algorithm="gail").solver.kind == "sac"
+    assert configure(there, algorithm="megan", solver="ppo").solver.kind == "ppo"
 
 
 def test_every_algorithm_has_a_page_of_the_template():
     from pathlib import Path
 
     docs = Path(etairl.__file__).parents[2] / "docs" / "algorithms"
-    pages = {"megan": "megan", "gail": "megan"} | {n: n for n in ("emma", "wiem", "airl")}
+    pages = {"megan": "megan", "gail": "megan"} | {n: n for n in ("emma", "wiem", "airl", "iq")}
     assert set(pages) == set(ALGORITHMS)
     for page in set(pages.values()):
         text = (docs / f"{page}.md").read_text()

@@ -1,13 +1,29 @@
 """What both players of the game know and draw from: the learner's episodes, the expert's."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+from jaxtyping import Int
 
 from etairl.buffers import EpisodeBuffer, Episodes, Transitions
 from etairl.eta import Eta
 from etairl.regularisers import Regulariser
 from etairl.types import InputError, MultiTask, Spec, Task, Trajectories
+
+
+@runtime_checkable
+class IndexSampler(Protocol):
+    """Draws steps of episodes with the time weights of a run."""
+
+    def rows(
+        self, rng: np.random.Generator, offsets: Int[np.ndarray, " episodes_and_one"], n: int
+    ) -> Int[np.ndarray, " n"]:
+        r"""Steps of $\mu^\eta$ among episodes that lie one after the other."""
+        ...
+
+    def from_start(self) -> "IndexSampler":
+        r"""The sampler of $P^\eta$: $\eta$ steps after the start of an episode."""
+        ...
 
 
 class World(NamedTuple):
@@ -20,6 +36,7 @@ class World(NamedTuple):
     eta: Eta
     omega: Regulariser
     gamma_rl: float
+    sampler: IndexSampler
 
 
 class ExpertBuffer(NamedTuple):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from etairl.costs.discriminator import GanConfig
 from etairl.costs.family import CostConfig
+from etairl.costs.implied import ImpliedConfig
 from etairl.costs.linear import LinearConfig
 from etairl.costs.shaped import ShapedConfig
 from etairl.types import InputError
@@ -30,6 +31,8 @@ class Algorithm:
     """the algorithm that it is, with its one weighting; None where any weighting will do"""
     fixed: tuple[str, ...] = ()
     """settings of its costs that make it this algorithm"""
+    solver: str | None = None
+    """its own solver, which implies its cost; None where there is a cost player"""
 
     @property
     def any_eta(self) -> bool:
@@ -46,6 +49,23 @@ class Algorithm:
         return type(cost) is type(self.cost) and all(
             getattr(cost, name) == getattr(self.cost, name) for name in self.fixed
         )
+
+    def goes_with(self, solver: str) -> bool:
+        """Whether a solver asks for the costs that there are: those of a player, or none."""
+        own = {entry.solver for entry in ALGORITHMS.values()} - {None}
+        return solver == self.solver if self.solver else solver not in own
+
+    def check_solver(self, solver: str, frozen: bool) -> None:
+        """Refuse a solver that has no use for the costs, or needs them."""
+        if frozen and self.solver:
+            raise InputError(
+                f"the cost of {self.name} is read from its critics: it cannot be frozen for others"
+            )
+        if not self.goes_with(solver):
+            name = self.solver or next(e.name for e in ALGORITHMS.values() if e.solver == solver)
+            which = f"--solver {name}" if self.solver else f"--algorithm {name}"
+            got = f"{self.name} with the solver {solver}"
+            raise InputError(f"{got}: a cost that a solver implies needs both; take {which}")
 
     def check(self, cost: CostConfig, eta: str) -> None:
         """Refuse choices that would make it another algorithm."""
@@ -105,6 +125,15 @@ ALGORITHMS: dict[str, Algorithm] = {
             costs="c(s) + γΦ(s') - Φ(s)",
             eta="dirac:0",
             cost=ShapedConfig(),
+        ),
+        Algorithm(
+            "iq",
+            "inverse soft Q-learning: a critic, and no cost player",
+            psi="chi²",
+            costs="γV(s') - Q(s,a), of the critics",
+            eta="dirac:0",
+            cost=ImpliedConfig(),
+            solver="iq",
         ),
     )
 }

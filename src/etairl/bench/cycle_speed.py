@@ -92,7 +92,7 @@ def _cycles(environment: str, name: str, eta: str) -> Iterator[Seconds]:
     demos = collect(np.random.default_rng(0), stage, UniformPolicy(stage), 10)
     sampler = FutureSampler(parse_eta(eta), method=config.sampler)
     gamma = config.solver.gamma_rl
-    world = World(task.spec, False, config.horizon, sampler.eta, Entropy(), gamma)
+    world = World(task.spec, False, config.horizon, sampler.eta, Entropy(), gamma, sampler)
     players = config.cost.make(world), config.solver.make(world)
     game = Girl(config.girl, 0, *players, sampler)
     expert = ExpertBuffer.of(demos, ActionScaling(task.spec).to_solver(demos.actions))

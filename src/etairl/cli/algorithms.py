@@ -30,7 +30,7 @@ def run(arguments: list[str]) -> int:
             "eta": entry.eta,
             "any_eta": entry.any_eta,
             "cost": entry.costs,
-            "solver": _solvers(entry.cost),
+            "solver": [name for name in _solvers(entry.cost) if entry.goes_with(name)],
             "title": entry.title,
         }
         for entry in ALGORITHMS.values()

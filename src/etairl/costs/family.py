@@ -80,6 +80,15 @@ class Cost(Protocol):
         """The cost player's turn: a new state, and a `NamedTuple` of metrics."""
         ...
 
+    def learned(self, state: Any, solver: Any) -> Any:
+        """The state at the end of a run; of a cost that a solver implies, from that of the solver.
+
+        Args:
+            state: the cost player's.
+            solver: the policy player's.
+        """
+        return state
+
     def stored(self, state: Any) -> Any:
         """The part of a state that a finished run keeps: enough to evaluate the cost."""
         return state

@@ -1,6 +1,6 @@
 r"""The sampler of $\mu^\eta_\pi$, and $\rho_\pi$ and $P^\eta_\pi$ as special cases."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 import numpy as np
@@ -44,6 +44,10 @@ class FutureSampler:
     def rows(self, rng: np.random.Generator, offsets: Offsets, n: int) -> Int[np.ndarray, " {n}"]:
         """Draw `n` rows of a flat array whose episode i is `offsets[i]` to `offsets[i + 1]`."""
         return self._draw(rng, offsets, n)[1]
+
+    def from_start(self) -> "FutureSampler":
+        r"""The sampler of $P^\eta_\pi(\cdot \mid s_0)$ with the same $\eta$."""
+        return replace(self, gamma_irl=0.0, method="exact")
 
     def pairs(
         self, rng: np.random.Generator, offsets: Offsets, n: int

@@ -35,6 +35,8 @@ class Choice(NamedTuple):
     reference $\log\pi - \log\pi_{ref}$"""
     also: tuple[Float[Array, " batch"], ...] = ()
     """`q` of further critics, at the same actions"""
+    each: Float[Array, "2 batch"] | None = None
+    """both critics, averaged over the policy's actions"""
 
 
 class Seen(NamedTuple):
@@ -137,7 +139,8 @@ class GaussianHead(Head):
         if mask is not None:
             act = mask[:, None] * act
         others = tuple(self.q(*seen, act).min(axis=0) for seen in also)
-        return Choice(self.q(critics, obs, act).min(axis=0), omega.drawn(log_prob), others)
+        q = self.q(critics, obs, act)
+        return Choice(q.min(axis=0), omega.drawn(log_prob), others, q)
 
     def log_prob(self, actor: MLP, obs: Array, act: Array) -> Array:
         """The density of the squashed normal, at a bound just inside of it."""
@@ -218,14 +221,15 @@ class CategoricalHead(Head):
         """Summed over all actions."""
         log_probs = jax.nn.log_softmax(actor(obs))
         probs = jnp.exp(log_probs)
-        q = apply_pair(critics, obs).min(axis=0)
+        q = apply_pair(critics, obs)
         base = 0.0 if reference is None else jax.nn.log_softmax(reference(obs))
         penalties = omega.drawn(log_probs - base)
         played = probs
         if mask is not None:
             played = jnp.where(mask[:, None] > 0.0, probs, jax.nn.one_hot(0, self.actions))
         others = tuple((played * apply_pair(*seen).min(axis=0)).sum(axis=-1) for seen in also)
-        return Choice((played * q).sum(axis=-1), (probs * penalties).sum(axis=-1), others)
+        least, penalty = (played * q.min(axis=0)).sum(axis=-1), (probs * penalties).sum(axis=-1)
+        return Choice(least, penalty, others, (played * q).sum(axis=-1))
 
     @override
     def log_prob(self, actor: MLP, obs: Array, act: Array) -> Array:

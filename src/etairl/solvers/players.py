@@ -8,6 +8,8 @@ from typing_extensions import override
 
 from etairl.eta import Eta
 from etairl.experience import World
+from etairl.solvers.iq import IQ
+from etairl.solvers.iq_config import IQConfig
 from etairl.solvers.ppo import PPO
 from etairl.solvers.ppo_config import PPOConfig
 from etairl.solvers.sac import SAC
@@ -146,8 +148,46 @@ class PPOEtaSettings(SolverConfig):
         return time_warnings(self.kind, eta, self.gamma_rl, gamma_irl, horizon)
 
 
+@dataclass(frozen=True)
+class IQSettings(SolverConfig):
+    """Inverse soft Q-learning: critics that imply a cost; the algorithm iq."""
+
+    kind: ClassVar[str] = "iq"
+    iq: IQConfig = field(default_factory=IQConfig)
+    plain: SACSettings = field(
+        default_factory=lambda: SACSettings(
+            OffPolicy(updates_per_step=1.0),
+            SACConfig(
+                hidden=(128, 128),
+                temperature=0.005,
+                actor_lr=1e-4,
+                normalise="demonstrations",
+                layer_norm=True,
+            ),
+        )
+    )
+
+    @property
+    @override
+    def gamma_rl(self) -> float:
+        return self.plain.gamma_rl
+
+    @property
+    @override
+    def temperature(self) -> float | None:
+        return self.plain.temperature
+
+    @override
+    def make(self, world: World) -> IQ:
+        return IQ(self.plain.make(world), self.iq, world.sampler)
+
+    @override
+    def check(self, omega: str) -> None:
+        self.plain.check(omega)
+
+
 SOLVERS: dict[str, Callable[[], SolverConfig]] = {
     settings.kind: settings
-    for settings in (SACSettings, SACEtaSettings, PPOSettings, PPOEtaSettings)
+    for settings in (SACSettings, SACEtaSettings, PPOSettings, PPOEtaSettings, IQSettings)
 }
 """the settings of each solver by its name; `SOLVERS[name] = MySettings` adds one"""

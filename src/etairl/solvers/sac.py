@@ -149,8 +149,7 @@ class SAC(Solver[SACState]):
         shape = obs.shape[:-1]
         obs, act = obs.reshape(-1, obs.shape[-1]), act.reshape(-1, act.shape[-1])
         mask = self.in_world(obs)
-        if self.normalises:
-            obs = state.normaliser(obs)
+        obs = self.seen(state, obs)
         return (mask * self.head.log_prob(state.actor, obs, act)).reshape(shape)
 
     def update(
@@ -168,8 +167,7 @@ class SAC(Solver[SACState]):
         obs, next_obs = batch.obs, batch.next_obs
         # Log-probabilities are computed everywhere and masked afterwards: no NaN can slip through.
         mask, next_mask = self.in_world(obs), self.in_world(next_obs)
-        if self.normalises:
-            obs, next_obs = state.normaliser(obs), state.normaliser(next_obs)
+        obs, next_obs = self.seen(state, obs), self.seen(state, next_obs)
         temperature = jnp.exp(state.log_temperature)
         choice = head.choose(
             *(key_target, state.actor, state.targets, next_obs, state.reference, self.omega),
@@ -274,9 +272,13 @@ class SAC(Solver[SACState]):
         r"""Add $\lambda\nabla\ell(\pi; s_E, a_E)$, the gradient of behaviour cloning."""
         if expert is None:
             return grads
-        obs = state.normaliser(expert.obs) if self.normalises else expert.obs
+        obs = self.seen(state, expert.obs)
         cloned = jax.grad(self.head.cloning_loss)(state.actor, obs, expert.act)
         return jax.tree.map(lambda own, theirs: own + self.play.cloning * theirs, grads, cloned)
+
+    def seen(self, state: Any, obs: Float[Array, "batch obs"]) -> Float[Array, "batch obs"]:
+        """Observations as the networks see them."""
+        return state.normaliser(obs) if self.normalises else obs
 
     def in_world(self, obs: Float[Array, "batch obs"]) -> Rows:
         """1 where there is something to decide, 0 in the absorbing state."""

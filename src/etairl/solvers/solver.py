@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from etairl.buffers import Transitions
+from etairl.costs.family import Cost
 from etairl.eta import Eta
 from etairl.experience import Experience, World
 from etairl.networks import MLP, Normaliser
@@ -89,6 +90,10 @@ class Solver(Protocol[AnyState]):
     def needs_clone(self) -> bool:
         """Whether it starts from, or stays close to, a clone of the expert."""
         return False
+
+    def implied_cost(self) -> Cost | None:
+        """The cost that its own state stands for, if it needs no cost player."""
+        return None
 
     def init(self, key: PRNGKeyArray) -> AnyState:
         """Untrained networks."""

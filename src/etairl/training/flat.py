@@ -75,7 +75,7 @@ def configure(start: TrainConfig | str = "default", **settings: Any) -> TrainCon
         "girl": start.girl,
         "generator": start.generator,
         "cost": _cost(start, name),
-        "solver": _solver(start, given.pop("solver", start.solver.kind)),
+        "solver": _solver(start, given.pop("solver", None) or _default_solver(start, name)),
     }
     plain = {f.name: getattr(start, f.name) for f in fields(start) if f.name not in parts}
     flat = plain | {k: v for part in parts.values() for k, v in flatten(part).items()}
@@ -97,6 +97,12 @@ def _cost(start: TrainConfig, name: str) -> CostConfig:
         return start.cost
     old = {k: v for k, v in flatten(start.cost).items() if k not in algorithm.fixed}
     return _replaced(algorithm.cost, old)
+
+
+def _default_solver(start: TrainConfig, name: str) -> str:
+    """The solver of an algorithm: its own, else that of the start, else the first that there is."""
+    kinds = (start.solver.kind, *SOLVERS)
+    return ALGORITHMS[name].solver or next(k for k in kinds if ALGORITHMS[name].goes_with(k))
 
 
 def _solver(start: TrainConfig, kind: str) -> SolverConfig:
@@ -145,7 +151,8 @@ def _temperature(
         wanted = algorithm.cost.temperature if settled["frozen_cost"] is None else None
         return {} if wanted is None or "temperature" in given else {"temperature": wanted}
     other_omega = settled["omega"] != start.omega
-    other_costs = algorithm.cost.temperature != start.cost.temperature
+    # A solver of its own comes with a temperature of its own.
+    other_costs = not algorithm.solver and algorithm.cost.temperature != start.cost.temperature
     if other_omega or other_costs:
         # They belong to the regulariser, or to the costs, that they were given with.
         implied = {k: None for k in ("temperature", "target_entropy") if k not in given}

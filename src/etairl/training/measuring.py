@@ -130,7 +130,8 @@ def write_result(
     config, path = prepared.config, directory.path
     solver = prepared.game.solver.settled(state.solver)
     save_policy(path / "policy.safetensors", solver)
-    save_tree(path / "cost.safetensors", prepared.game.cost.stored(state.cost))
+    cost = prepared.game.cost
+    save_tree(path / "cost.safetensors", cost.stored(cost.learned(state.cost, solver)))
     save_tree(path / "best-policy.safetensors", (best.actor, best.normaliser))
     last = rows[-config.girl.remaining_cycles :]
     whole = buffer.newest(cycles=len(last), first=config.girl.episodes)

@@ -141,12 +141,14 @@ def prepare(
         config.future.eta,
         parse_regulariser(config.omega),
         config.solver.gamma_rl,
+        config.future,
     )
-    cost = config.cost.make(world)
+    solver = config.solver.make(world)
+    cost = solver.implied_cost() or config.cost.make(world)
     if config.frozen_cost is not None:
         cost = Frozen(cost.portable())
         cost_from = cost_from or Path(config.frozen_cost)
-    game = Girl(config.girl, config.seed, cost, config.solver.make(world), config.future)
+    game = Girl(config.girl, config.seed, cost, solver, config.future)
     actions = ActionScaling(task.spec).to_solver(trajectories.actions)
     expert = ExpertBuffer.of(trajectories, actions, cost.needs_next)
     first = game.init(expert).cost

@@ -33,10 +33,11 @@ class TrainConfig:
     """use only the first N of them; none for all"""
     algorithm: str = "megan"
     """megan: a GAN cost on pairs drawn with eta; gail: megan with eta dirac:0; emma, wiem: costs
-    linear in features; airl: a state-only cost with shaping. See `etairl algorithms`"""
+    linear in features; airl: a state-only cost with shaping; iq: critics that imply their cost.
+    See `etairl algorithms`"""
     eta: str = "geometric:0.99"
     """weighting of the future, for instance geometric:0.99 (the default of megan, emma, wiem),
-    poisson:25, uniform; airl begins with dirac:0, and gail has no other"""
+    poisson:25, uniform; airl and iq begin with dirac:0, and gail has no other"""
     omega: str = "entropy"
     """regulariser of the policy: entropy, tsallis:Q, kl (the divergence from a clone of the expert;
     minus --target-entropy is how much of it is allowed, in nats), none"""
@@ -96,6 +97,7 @@ class TrainConfig:
         parse_regulariser(self.omega)
         self.solver.check(self.omega)
         self._check_idle()
+        self.choices.check_solver(self.solver.kind, self.frozen_cost is not None)
         if self.frozen_cost is None:  # a cost that learns no more goes with every solver
             players = (self.eta, self.omega, self.solver.temperature, self.solver.weighs_time)
             self.cost.check(Players(*players))
