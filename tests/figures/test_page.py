@@ -245,7 +245,7 @@ def test_what_newer_reports_know_is_shown(data, tmp_path):
     named = dict(zip(head, row, strict=True))
     assert named["beside"] == "κ=0, gamma_rl=0.9"
     assert named["MMD² of μ, change"] == "0.2 → 0.05: no share (at the floor)"
-    assert named["MMD² of μ, change from the default arm"].startswith("0.12 → 0.05: −58.3 %")
+    assert named["MMD² of μ, change from the base arm"].startswith("0.12 → 0.05: −58.3 %")
     assert named["share of tasks solved, 95 %"] == "0.5 [0.4, 0.6]"
     assert "solved" in seen["runHead"]
     head, row = seen["prediction"]

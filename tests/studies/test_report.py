@@ -204,7 +204,7 @@ def test_runs_that_a_study_no_longer_has_are_not_called_its_own(study, tmp_path)
 
 
 def test_several_studies_and_runs_together(study, tmp_path):
-    runs = sorted((study.path / "runs").glob("Hopper*default*"))[:2]
+    runs = sorted((study.path / "runs").glob("Hopper*penalised*"))[:2]
     assert main(["report", *map(str, runs), "-o", str(tmp_path / "both")]) == 0
     assert len(Study(tmp_path / "both").jobs) == 2
     assert (tmp_path / "both" / "report.html").is_file()

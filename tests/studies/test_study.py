@@ -160,8 +160,8 @@ def test_a_run_that_somebody_works_on_is_left_alone(unbroken, tmp_path):
 
 
 def test_a_finished_run_is_evaluated_where_the_study_asks_for_it(unbroken, tmp_path, monkeypatch):
-    few = partial(CloningConfig, hidden=(16,), updates=100)  # that it is judged, not how well
-    monkeypatch.setattr("etairl.training.playing.CloningConfig", few)
+    few = lambda updates: CloningConfig(hidden=(16,), updates=min(updates, 100))
+    monkeypatch.setattr("etairl.training.cloned.CloningConfig", few)
     job = Study(unbroken).jobs[0]
     study = Study.open(tmp_path / "s", "tiny", None, [job], evaluate=2)
     assert study.reuse(Study(unbroken), [job]) == [job]

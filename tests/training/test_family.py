@@ -332,7 +332,7 @@ def test_the_table_of_wiem_leaves_out_what_was_never_the_worst(capsys):
 def test_the_list_of_algorithms(capsys):
     assert main(["algorithms", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
-    assert [row["name"] for row in rows] == ["megan", "gail", "emma", "wiem", "airl"]
+    assert [row["name"] for row in rows] == ["megan", "gail", "emma", "wiem", "airl", "iq"]
     assert all({"psi", "omega", "eta", "cost", "solver"} <= row.keys() for row in rows)
     assert main(["algorithms"]) == 0
     assert "indicator of the simplex" in capsys.readouterr().out

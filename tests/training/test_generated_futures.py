@@ -76,12 +76,13 @@ def test_a_share_of_the_experts_pairs_is_generated_after_the_warm_up(share, cycl
     generated = Generated(always(0.123, spec.obs_dim, spec.act_dim), share, warmup=1)
     game = replace(setting.game, generated=generated)
     rng = np.random.default_rng(0)
-    points = template._draw_expert(game, rng, setting.expert, cycle)
+    points = template._draw_expert(game, rng, setting.expert, cycle, 3)
     assert points.obs.shape == (3, 16, spec.obs_dim)
     marked = np.isclose(np.asarray(points.act), 0.123).all(axis=2)
     assert (marked.sum(axis=1) == made).all()
     if made == 0:
-        plain = template._draw_expert(setting.game, np.random.default_rng(0), setting.expert, cycle)
+        rng = np.random.default_rng(0)
+        plain = template._draw_expert(setting.game, rng, setting.expert, cycle, 3)
         assert all(map(np.array_equal, points, plain))
     # Units of this generator move nothing: generated states are states of the expert.
     states = np.asarray(points.obs)[marked]
