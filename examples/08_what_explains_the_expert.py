@@ -1,4 +1,4 @@
-"""EMMA on the pendulum: which features explain the expert, in half a minute."""
+"""EMMA on the pendulum: which features explain the expert, in a quarter of a minute."""
 
 import tempfile
 from pathlib import Path
@@ -13,7 +13,7 @@ CONFIG = etairl.configure(
     horizon=200,
     measure_every=5,
     features="quadratic",
-    transitions=12_000,
+    transitions=6_000,
     episodes=5,
     remaining_cycles=5,
     cost_updates=50,

@@ -161,10 +161,10 @@ class TestShorterEpisodes:
     def test_of_one_law_five_percent_are_above_it(self, spare):
         """A gait is the same at all times: fresh short episodes are of the law of the long ones.
 
-        200 trials, as in `TestLevel`: 1 to 12 %. A floor of whole episodes is far too low.
+        100 trials, a standard deviation of 2.2 %: 1 to 13 %. A floor of whole episodes is far too low.
         """
         above = whole = 0
-        for trial in range(200):
+        for trial in range(100):
             rng = np.random.default_rng([trial, 5, spare])
             ours = reference(gait(rng, 8, 60), gait(rng, spare, 60) if spare else None)
             pools, _ = ours.pools(Steps.of(gait(rng, 6, 5)))
@@ -172,8 +172,8 @@ class TestShorterEpisodes:
             assert by.endswith("the first as short as the learner's")
             above += pools["rho"].value() > floor
             whole += pools["rho"].value() > ours.floor("rho", np.full(6, 60), 8).value
-        assert 0.01 <= above / 200 <= 0.12
-        assert whole / 200 > 0.2
+        assert 0.01 <= above / 100 <= 0.13
+        assert whole / 100 > 0.2
 
     def test_blocks_of_time_are_scaled(self, rng):
         """Half as many blocks of the learner: σ(n·10/2, m·10)/σ(n·10, m·10) times the floor."""

@@ -281,11 +281,12 @@ def test_early_stopping(tmp_path):
     assert min(scores) == scores[-2] < scores[-1]
 
 
+@pytest.mark.usefixtures("lasting")
 def test_a_warm_start_begins_as_a_clone(tmp_path):
     config = configure(
         TINY,
         warm_start=True,
-        demonstrations=20,
+        demonstrations=10,
         horizon=200,
         transitions=1000,
         hidden=(64, 64),
