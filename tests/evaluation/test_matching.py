@@ -161,7 +161,7 @@ class TestShorterEpisodes:
     def test_of_one_law_five_percent_are_above_it(self, spare):
         """A gait is the same at all times: fresh short episodes are of the law of the long ones.
 
-        100 trials, a standard deviation of 2.2 %: 1 to 13 %. A floor of whole episodes is far too low.
+        100 trials, a standard deviation of 2.2 %: 1 to 13 %. Of whole episodes it is far too low.
         """
         above = whole = 0
         for trial in range(100):

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +20,6 @@ from etairl.cli.app import main
 from etairl.cli.console import Meter
 from etairl.demos import load_demos, save_demos
 from etairl.locks import held, locked
-from etairl.solvers.cloning import CloningConfig
 from etairl.studies.grid import read_grid
 from etairl.studies.processes import environment, run_locally
 from etairl.studies.study_folder import RunProgress, Study
@@ -159,9 +157,7 @@ def test_a_run_that_somebody_works_on_is_left_alone(unbroken, tmp_path):
     assert study.progress(job).state == "waiting"
 
 
-def test_a_finished_run_is_evaluated_where_the_study_asks_for_it(unbroken, tmp_path, monkeypatch):
-    few = lambda updates: CloningConfig(hidden=(16,), updates=min(updates, 100))
-    monkeypatch.setattr("etairl.training.cloned.CloningConfig", few)
+def test_a_finished_run_is_evaluated_where_the_study_asks_for_it(unbroken, tmp_path):
     job = Study(unbroken).jobs[0]
     study = Study.open(tmp_path / "s", "tiny", None, [job], evaluate=2)
     assert study.reuse(Study(unbroken), [job]) == [job]
