@@ -9,7 +9,7 @@ PYTEST_ARGS ?=
 APT_INSTALL := DEBIAN_FRONTEND=noninteractive timeout 300 apt-get install --yes --no-install-recommends
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fix docs bench slow lock clean screenless browser
+.PHONY: help demo test check fix types docs bench slow lock clean screenless browser
 
 help:  ## list the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,13 +26,15 @@ slow: $(READY)  ## the slow tests
 check: $(READY)  ## format, lint, types, import direction, docs
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
-	@$(BIN)/basedpyright --level error
+	@$(MAKE) --no-print-directory -j2 types docs
 	@$(BIN)/lint-imports --no-logo
-	@$(MAKE) --no-print-directory docs
 
 fix: $(READY)  ## let ruff mend what it can
 	@$(BIN)/ruff check --fix --quiet .
 	@$(BIN)/ruff format --quiet .
+
+types: $(READY)  ## the types
+	@$(BIN)/basedpyright --level error
 
 docs: $(READY)  ## build the documentation into site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

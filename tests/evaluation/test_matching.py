@@ -114,7 +114,10 @@ class TestLevel:
             rejected += pools["mu"].p_value(rng, 199) <= 0.05
         assert 0.03 <= rejected / 400 <= 0.07
 
-    @pytest.mark.parametrize(("spare", "sizes"), [(0, (6, 8)), (14, (6, 8)), (0, (24, 8))])
+    @pytest.mark.parametrize(
+        ("spare", "sizes"),
+        [(0, (6, 8)), pytest.param(14, (6, 8), marks=pytest.mark.slow), (0, (24, 8))],
+    )
     def test_of_the_floor(self, spare, sizes):
         """5 % lie above the floor at the same sizes, drawn from spare episodes or scaled.
 
@@ -157,14 +160,14 @@ class TestShorterEpisodes:
         whole = reference(t).floor("mu", np.full(4, 40), 5)
         assert whole == reference(t).floor("mu", np.full(4, 400), 5)
 
-    @pytest.mark.parametrize("spare", [0, 14])
+    @pytest.mark.parametrize("spare", [0, pytest.param(14, marks=pytest.mark.slow)])
     def test_of_one_law_five_percent_are_above_it(self, spare):
         """A gait is the same at all times: fresh short episodes are of the law of the long ones.
 
-        100 trials, a standard deviation of 2.2 %: 1 to 13 %. Of whole episodes it is far too low.
+        200 trials, as in `TestLevel`: 1 to 12 %. A floor of whole episodes is far too low.
         """
         above = whole = 0
-        for trial in range(100):
+        for trial in range(200):
             rng = np.random.default_rng([trial, 5, spare])
             ours = reference(gait(rng, 8, 60), gait(rng, spare, 60) if spare else None)
             pools, _ = ours.pools(Steps.of(gait(rng, 6, 5)))
@@ -172,8 +175,8 @@ class TestShorterEpisodes:
             assert by.endswith("the first as short as the learner's")
             above += pools["rho"].value() > floor
             whole += pools["rho"].value() > ours.floor("rho", np.full(6, 60), 8).value
-        assert 0.01 <= above / 100 <= 0.13
-        assert whole / 100 > 0.2
+        assert 0.01 <= above / 200 <= 0.12
+        assert whole / 200 > 0.2
 
     def test_blocks_of_time_are_scaled(self, rng):
         """Half as many blocks of the learner: σ(n·10/2, m·10)/σ(n·10, m·10) times the floor."""

@@ -49,8 +49,8 @@ def play(eta, term, stay=0.8, seed=2):
     ("eta", "term"),
     [
         ("dirac:0", "replay"),
-        ("dirac:0", "start"),
-        ("geometric:0.5", "replay"),
+        pytest.param("dirac:0", "start", marks=pytest.mark.slow),
+        pytest.param("geometric:0.5", "replay", marks=pytest.mark.slow),
         ("geometric:0.5", "value"),
     ],
 )

@@ -26,7 +26,7 @@ def config(tmp_path_factory):
     return configure(TINY, **change, transitions=600, capacity=300, normalise="running")
 
 
-@pytest.mark.parametrize("solver", ["sac", "sac-eta"])
+@pytest.mark.parametrize("solver", ["sac", pytest.param("sac-eta", marks=pytest.mark.slow)])
 def test_a_resumed_run_is_the_unbroken_one_and_counts_steps_in_the_world(tmp_path, config, solver):
     config = configure(config, solver=solver)
     whole = etairl.train(config, tmp_path / "whole")

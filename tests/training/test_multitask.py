@@ -71,7 +71,7 @@ def test_both_settings_are_judged(tmp_path):
     """Beside the planner, who is the author of the bundled demonstrations."""
     bundled = replace(MANY, demos="etairl-Navigation-v0-300x50")
     short = replace(bundled, girl=replace(MANY.girl, transitions=300, remaining_cycles=1))
-    found = etairl.train(short, tmp_path / "run").evaluate(20, cloning=False)
+    found = etairl.train(short, tmp_path / "run").evaluate(10, cloning=False)
     verdicts = {v.name: v for v in found if v.playing in ("drawn", None)}
     assert found[0].playing == "drawn"  # as the demonstrations
     assert set(verdicts) == {"learner", "random", EXPERT, "expert, held out"}
