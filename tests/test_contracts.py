@@ -42,6 +42,7 @@ FORMS = {
 }
 IQ = {"hidden": (16, 16), "solver_updates": 5, "updates_per_step": None, "solver_batch": 16}
 PPO = {"rollout": "steps", "hidden": (16, 16), "minibatch": 20, "epochs": 2}
+SLOW = pytest.mark.slow  # the same cost meets another solver, and the same solver another cost
 # Every form with the first solver; every other solver with one form, which it never sees. The last
 # of these has a weighting that needs the clock of sac-eta.
 CASES = [
@@ -55,14 +56,14 @@ CASES = [
         for number, form in enumerate(FORMS["implied"])
     ),
     pytest.param("megan", "sac-eta", {}, id="megan-sac-eta"),
-    pytest.param("emma", "sac-eta", {}, id="emma-sac-eta"),
+    pytest.param("emma", "sac-eta", {}, id="emma-sac-eta", marks=SLOW),
     pytest.param("wiem", "sac-eta", {"eta": "poisson:3"}, id="wiem-sac-eta"),
     *(
-        pytest.param(name, "ppo", PPO, id=f"{name}-ppo")
+        pytest.param(name, "ppo", PPO, id=f"{name}-ppo", marks=SLOW if name in "emma wiem" else ())
         for name in ("megan", "emma", "wiem", "airl")
     ),
     pytest.param("megan", "ppo-eta", PPO, id="megan-ppo-eta"),
-    pytest.param("emma", "ppo-eta", PPO | {"omega": "none"}, id="emma-ppo-eta"),
+    pytest.param("emma", "ppo-eta", PPO | {"omega": "none"}, id="emma-ppo-eta", marks=SLOW),
     pytest.param("wiem", "ppo-eta", PPO | {"eta": "poisson:3"}, id="wiem-ppo-eta"),
 ]
 

@@ -92,7 +92,8 @@ def test_gaps_are_those_that_the_cost_learned_from(tmp_path, mode):
     played = collect(np.random.default_rng(0), world, UniformPolicy(world), 5)
     save_demos(Demos.of(played, world.spec, "random"), tmp_path / "d.npz")
     change = {"env": "Hopper-v5", "demos": str(tmp_path / "d.npz"), "horizon": 40, "mode": mode}
-    change |= {"eta": "dirac:0", "cost_rate": 1.0, "transitions": 50, "solver_updates": 1}
+    change |= {"eta": "dirac:0", "choice": "by_weight", "cost_rate": 1.0, "transitions": 50}
+    change |= {"solver_updates": 1}
     result = etairl.train(configure(EMMA, **change), tmp_path / "run")
     task = make_task("Hopper-v5", 6, horizon=40, mode=mode, seed=1)
     played = collect(np.random.default_rng(1), task, UniformPolicy(task), 6)

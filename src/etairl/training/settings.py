@@ -49,8 +49,8 @@ class TrainConfig:
     settings"""
     sampler: Method = "exact"
     """how time indices are drawn: two_stage as in the paper, exact for the weights of mu"""
-    choice: EpisodeChoice = "by_weight"
-    """how episodes are drawn: by_weight (long ones more often) or uniform (as the paper)"""
+    choice: EpisodeChoice = "uniform"
+    """how episodes are drawn: uniform (as the paper) or by_weight (long ones more often)"""
     gamma_irl: float = 1.0
     """discount of the starting time in the draw of indices"""
     horizon: int = 500
