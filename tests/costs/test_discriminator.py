@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -37,6 +39,27 @@ def test_costs_stay_finite_where_d_is_certain():
     h = jnp.asarray([-1e4, 1e4])
     assert np.asarray(cost_of_logits("log_d", h)) == pytest.approx([-1e4, 0.0])
     assert np.asarray(cost_of_logits("log_not_d", h)) == pytest.approx([0.0, 1e4])
+
+
+def test_logits_are_standardised_over_the_pairs_of_the_learner(rng):
+    """A first round takes its own mean and spread; each later one a tenth of the way."""
+    cost = replace(make(hidden_d=(8,), lr_d=1e-2), config=GanConfig(mean_logit=2.0))
+    plain = replace(cost, config=GanConfig())
+    expert, own = points(rng, 320), points(rng, 320, shift=1.0)
+    split = jax.tree.map(lambda x: x.reshape(5, 64, -1), (own, expert))
+    state = cost.init(jax.random.key(0), expert)
+    expected = None
+    for k in range(3):
+        state, _ = cost.updates(jax.random.key(k), state, *split)
+        raw = replace(plain, config=GanConfig(form="logit"))
+        h = np.asarray(raw(state._replace(logits=None), *own), np.float64)
+        now = np.array([h.mean(), h.std()])
+        rate = 0.1 / (1 - 0.9 ** (k + 1))
+        expected = now if expected is None else expected + rate * (now - expected)
+        assert [state.logits.mean, state.logits.spread] == pytest.approx(expected, rel=1e-4)
+        z = 2.0 + (h - expected[0]) / expected[1]
+        assert np.asarray(cost(state, *own)) == pytest.approx(-np.logaddexp(0, -z), rel=1e-3)
+    assert cost.stored(state).logits is not None
 
 
 @pytest.mark.parametrize(

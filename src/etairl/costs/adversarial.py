@@ -28,6 +28,9 @@ from etairl.hyper import enabled, traced
 from etairl.networks import Activation, check_widths, start_optimiser
 from etairl.types import check_range
 
+_FOLLOWING = 0.1
+_SMALLEST_SPREAD = 1e-3
+
 
 @traced
 @dataclass(frozen=True)
@@ -63,6 +66,32 @@ class DiscriminatorConfig:
         check_range(self, "(0, inf)", "lr_d")
 
 
+class LogitStatistics(NamedTuple):
+    """Running mean and spread of the logits of the learner's pairs."""
+
+    weight: Float[Array, ""]
+    """of everything seen so far, from 0 to 1"""
+    mean: Float[Array, ""]
+    spread: Float[Array, ""]
+
+    @staticmethod
+    def start() -> "LogitStatistics":
+        """Nothing seen: logits stay as they are."""
+        return LogitStatistics(jnp.zeros(()), jnp.zeros(()), jnp.ones(()))
+
+    def seen(self, h: Float[Array, " rows"]) -> "LogitStatistics":
+        """A tenth of the way to these logits; the whole way to the first ones."""
+        weight = self.weight + _FOLLOWING * (1.0 - self.weight)
+        rate = _FOLLOWING / weight
+        mean = self.mean + rate * (h.mean() - self.mean)
+        spread = self.spread + rate * (h.std() - self.spread)
+        return LogitStatistics(weight, mean, jnp.maximum(spread, _SMALLEST_SPREAD))
+
+    def __call__(self, h: Array) -> Array:
+        """Standardised logits."""
+        return (h - self.mean) / self.spread
+
+
 class DiscriminatorState(NamedTuple):
     """What the next update needs, and what a cost needs to be evaluated."""
 
@@ -71,6 +100,8 @@ class DiscriminatorState(NamedTuple):
     """of the demonstrations, per input column"""
     scale: Float[Array, " dims"]
     optimiser: optax.OptState
+    logits: LogitStatistics | None = None
+    """where a cost standardises its logits"""
 
     @staticmethod
     def start(config: DiscriminatorConfig, network: Any, units: Any) -> "DiscriminatorState":

@@ -6,14 +6,19 @@ trained on pairs drawn from $\mu^\eta$. MEGAN and GAIL differ in that draw alone
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import jax
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 from typing_extensions import override
 
-from etairl.costs.adversarial import DiscriminatorConfig, DiscriminatorState, adversarial_updates
+from etairl.costs.adversarial import (
+    DiscriminatorConfig,
+    DiscriminatorState,
+    LogitStatistics,
+    adversarial_updates,
+)
 from etairl.costs.family import Cost, CostConfig, Inputs, LogProb, Points, View, standard_units
 from etairl.costs.losses import CostInfo, logits, spectrally_normalised
 from etairl.experience import World
@@ -22,6 +27,8 @@ from etairl.networks import MLP, Rows
 from etairl.types import check_choice
 
 Form = Literal["log_d", "logit", "log_not_d"]
+_BATCHES = 8
+"""of the learner's pairs, from which the statistics of the logits are taken"""
 
 
 @traced
@@ -35,7 +42,16 @@ class GanConfig(CostConfig):
     form: Form = "log_d"
     """the cost: log_d is log D (GAIL; a bonus for staying alive), logit is log D - log(1 - D)
     (AIRL; either sign), log_not_d is -log(1 - D) (a price for staying alive)"""
+    mean_logit: float | None = None
+    """give the learner's logits this mean and the spread 1 before the form is taken (by running
+    statistics): its pairs then differ in cost however sure the discriminator is; none for logits
+    as they are"""
     network: DiscriminatorConfig = field(default_factory=DiscriminatorConfig)
+
+    @staticmethod
+    def upgraded(data: dict[str, Any]) -> dict[str, Any]:
+        """Settings of a file, also of versions up to 0.3."""
+        return {"mean_logit": None} | data
 
     def __post_init__(self):
         check_choice("inputs", self.inputs, get_args(Inputs))
@@ -73,15 +89,17 @@ class Discriminator(Cost):
         """A fresh network; inputs are standardised with the statistics of the demonstrations."""
         x, config = np.asarray(self.view(*expert)), self.config.network
         network = MLP.init(key, (x.shape[1], *config.hidden_d, 1), config.activation_d)
-        return DiscriminatorState.start(config, network, standard_units(x))
+        state = DiscriminatorState.start(config, network, standard_units(x))
+        if self.config.mean_logit is not None:
+            state = state._replace(logits=LogitStatistics.start())
+        return state
 
     def __call__(self, state: DiscriminatorState, obs: Array, act: Array, next_obs: Array) -> Rows:
         """The cost of each row."""
-        network = state.network
-        if self.config.network.spectral_norm:
-            network = spectrally_normalised(network)
-        x = self._inputs(state, Points(obs, act, next_obs))
-        return cost_of_logits(self.config.form, logits(network, x))
+        h = self._logits(state, Points(obs, act, next_obs))
+        if (mean := self.config.mean_logit) is not None and state.logits is not None:
+            h = mean + state.logits(h)
+        return cost_of_logits(self.config.form, h)
 
     def updates(
         self,
@@ -98,11 +116,23 @@ class Discriminator(Cost):
     def _scan(
         self, key: PRNGKeyArray, state: DiscriminatorState, own: Points, expert: Points
     ) -> tuple[DiscriminatorState, CostInfo]:
-        return adversarial_updates(self.config.network, key, state, own, expert, self._inputs)
+        state, info = adversarial_updates(
+            self.config.network, key, state, own, expert, self._inputs
+        )
+        if state.logits is not None:
+            newest = jax.tree.map(lambda rows: rows[-_BATCHES:].reshape(-1, rows.shape[-1]), own)
+            state = state._replace(logits=state.logits.seen(self._logits(state, newest)))
+        return state, info
 
     def stored(self, state: DiscriminatorState) -> DiscriminatorState:
         """All but the optimiser."""
         return state._replace(optimiser=())
+
+    def _logits(self, state: DiscriminatorState, points: Points) -> Rows:
+        network = state.network
+        if self.config.network.spectral_norm:
+            network = spectrally_normalised(network)
+        return logits(network, self._inputs(state, points))
 
     def _inputs(self, state: DiscriminatorState, points: Points) -> Array:
         return (self.view(*points) - state.mean) / state.scale

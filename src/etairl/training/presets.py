@@ -110,7 +110,7 @@ _OFF_POLICY = TrainConfig(
         cost_batch=256,
         fresh_cycles=5,
     ),
-    cost=GanConfig(network=DiscriminatorConfig(hidden_d=(128, 128))),
+    cost=GanConfig(mean_logit=2.0, network=DiscriminatorConfig(hidden_d=(128, 128))),
     solver=SACSettings(
         OffPolicy(updates_per_step=0.5),
         SACConfig(
