@@ -7,6 +7,7 @@ from typing import Any
 import etairl
 
 CONFIG = etairl.configure(
+    etairl.TrainConfig(),  # plain settings, with soft actor-critic
     env="Pendulum-v1",
     demos="Pendulum-v1-25x200",
     demonstrations=10,

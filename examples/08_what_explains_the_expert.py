@@ -6,6 +6,7 @@ from pathlib import Path
 import etairl
 
 CONFIG = etairl.configure(
+    etairl.TrainConfig(),  # plain settings, with soft actor-critic
     env="Pendulum-v1",
     demos="Pendulum-v1-25x200",
     demonstrations=10,

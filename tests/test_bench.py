@@ -8,6 +8,7 @@ from etairl.bench import cycle_speed, draw_speed, exact_speed, solver_speed, stu
 from etairl.bench.measuring_speed import bench_measuring
 from etairl.tasks import make_task
 from etairl.training.flat import configure
+from etairl.training.settings import TrainConfig
 from etairl.types import InputError
 
 
@@ -41,7 +42,7 @@ def test_rollouts_and_updates_are_timed():
 @pytest.mark.slow
 def test_a_cycle_is_timed_with_the_same_simulation_on_both_sides(monkeypatch):
     sizes = {"episodes": 3, "solver_updates": 2, "cost_updates": 2, "transitions": 10_000}
-    small = configure("default", horizon=20, **sizes)
+    small = configure(TrainConfig(), horizon=20, **sizes)
     monkeypatch.setattr(cycle_speed, "preset", lambda name: small)
     found = cycle_speed.bench_run("Pendulum-v1", "small", rounds=2)
     assert found.transitions == 60

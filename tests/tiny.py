@@ -47,6 +47,7 @@ demonstrations = 4
 horizon = 50
 episodes = 2
 transitions = 2000
+solver = "sac"
 solver_updates = 4
 solver_batch = 16
 cost_updates = 2

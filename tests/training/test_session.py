@@ -407,7 +407,14 @@ def test_nan_stops_the_run_and_says_where(tmp_path):
 
 def test_ctrl_c_keeps_what_was_learned(tmp_path):
     command = ["train", "-o", "run", "--env=Pendulum-v1", "--demos=Pendulum-v1-25x200"]
-    command += ["--horizon=50", "--solver-updates=5", "--hidden", "16", "--cost-updates=3"]
+    command += [
+        "--horizon=50",
+        "--solver=sac",
+        "--solver-updates=5",
+        "--hidden",
+        "16",
+        "--cost-updates=3",
+    ]
     process = start(*command, folder=tmp_path, output=tmp_path / "said")
     metrics = tmp_path / "run/metrics.jsonl"
     for _ in range(600):

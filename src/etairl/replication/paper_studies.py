@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from etairl.arms import PENALISED
+from etairl.costs.discriminator import GanConfig
 from etairl.studies.jobs import SCALES, Job, StudyScale, check_distinct, rescaled
 from etairl.studies.study_folder import Study
 from etairl.tasks import ends_early
@@ -42,13 +43,11 @@ _REGULARISERS: dict[str, dict[str, object]] = {
 
 
 def penalised(env: str) -> TrainConfig:
-    """The preset of the paper, but for the discriminator, which is that of the preset `default`.
+    """The preset of the paper, but for the discriminator.
 
     It has a gradient penalty, and half of its negatives are from the newest cycle.
     """
-    default = preset("default")
-    settings = flatten(default.cost) | {"fresh_share": default.girl.fresh_share}
-    return configure(bare(env), **settings)
+    return configure(bare(env), **flatten(GanConfig()), fresh_share=0.5)
 
 
 def bare(env: str) -> TrainConfig:

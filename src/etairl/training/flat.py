@@ -82,11 +82,19 @@ def configure(start: TrainConfig | str = "default", **settings: Any) -> TrainCon
     given = _implied(start, name, flat, given)
     if absent := [name for name in given if name not in flat]:
         raise InputError(
-            f"{absent[0]} is not a setting of {name} with the solver {parts['solver'].kind}; see "
-            "etairl train --help"
+            f"{absent[0]} is not a setting of {name} with the solver {parts['solver'].kind}"
+            + _remedy(absent[0], name)
         )
     own = {k: v for k, v in given.items() if k in plain} | {"algorithm": name}
     return replace(start, **own, **{k: _replaced(part, given) for k, part in parts.items()})
+
+
+def _remedy(setting: str, algorithm: str) -> str:
+    """Which solver has the setting, or where to look."""
+    for kind, solver in SOLVERS.items():
+        if setting in flatten(solver()) and ALGORITHMS[algorithm].goes_with(kind):
+            return f"; it is one of {kind}: add --solver {kind}"
+    return "; see etairl train --help"
 
 
 def _cost(start: TrainConfig, name: str) -> CostConfig:

@@ -79,27 +79,28 @@ _NEAR_CLONE = TrainConfig(
 )
 """A learner that begins as a clone of the expert, and pays 0.3 per nat for leaving it."""
 
-_ON_POLICY = TrainConfig(
+_DEFAULT = TrainConfig(
     girl=GirlConfig(
         transitions=2_000_000,
         episodes=8,
         rollout="steps",
-        cost_updates=8,
+        cost_updates=20,
+        capacity=1_000_000,
         fresh_share=1.0,
         fresh_cycles=5,
     ),
+    cost=GanConfig(mean_logit=0.0),
     solver=PPOSettings(
         PPOConfig(
-            gamma_rl=0.995,
-            gae_lambda=0.97,
-            clip=0.1,
+            hidden=(128, 128),
+            learning_rate=5e-4,
             last_learning_rate=0.1,
             first_std=0.5,
             normalise="demonstrations",
         )
     ),
 )
-"""Proximal policy optimisation: many transitions, few updates; where physics are cheap."""
+"""Proximal policy optimisation against a discriminator whose logits are standardised."""
 
 _OFF_POLICY = TrainConfig(
     girl=GirlConfig(
@@ -125,9 +126,7 @@ _OFF_POLICY = TrainConfig(
 """Soft actor-critic with many updates for each transition; where physics are expensive."""
 
 PRESETS: dict[str, TrainConfig] = {
-    # Gradient penalty, half-fresh negatives, a replay that forgets nothing.
-    "default": TrainConfig(),
-    "on-policy": _ON_POLICY,
+    "default": _DEFAULT,
     "off-policy": _OFF_POLICY,
     "near-clone": _NEAR_CLONE,
     "paper/hopper": _paper("Hopper-v5", "Hopper-v5-25x500", **_MUJOCO, d_hidden=16),

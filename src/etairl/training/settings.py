@@ -42,8 +42,9 @@ class TrainConfig:
     """regulariser of the policy: entropy, tsallis:Q, kl (the divergence from a clone of the expert;
     minus --target-entropy is how much of it is allowed, in nats), none"""
     solver: SolverConfig = field(default_factory=SACSettings)
-    """the policy player: sac discounts with gamma_rl, as in the paper; sac-eta takes the weighting
-    of eta into account, with a second critic"""
+    """the policy player: ppo learns from the newest cycle, sac from all of them, as in the paper;
+    ppo-eta and sac-eta take the weighting of eta into account, with a second critic; iq goes with
+    the algorithm iq"""
     frozen_cost: str | None = None
     """a finished run whose cost is paid and never changed; `--cost RUN` also starts from its
     settings"""
