@@ -31,8 +31,9 @@ class Config:
     preset: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
     """where the settings below start from: default (starts from random weights), off-policy
     (likewise, with fewer transitions and more updates), near-clone (stays near a clone of the
-    expert), navigation and fetchreach (solve most of many tasks), or a column of the paper's
-    table: paper/hopper, paper/halfcheetah, paper/ant, paper/fetchreach, paper/navigation"""
+    expert), navigation and fetchreach (solve most of many tasks), imitation/hopper (GAIL as the
+    project imitation published it), or a column of the paper's table: paper/hopper,
+    paper/halfcheetah, paper/ant, paper/fetchreach, paper/navigation"""
     cost: Annotated[Path | None, tyro.conf.arg(metavar="RUN")] = None
     """a finished run: train a fresh policy on its learned cost, which stays as it is, and report
     the true return. All settings below start from those of RUN, not from a preset"""

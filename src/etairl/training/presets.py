@@ -102,6 +102,41 @@ _DEFAULT = TrainConfig(
 )
 """Proximal policy optimisation against a discriminator whose logits are standardised."""
 
+_IMITATION = TrainConfig(
+    env="Hopper-v5",
+    demos="Hopper-v5-25x500",
+    algorithm="gail",
+    eta="dirac:0",
+    girl=GirlConfig(
+        transitions=10_000_000,
+        episodes=8,
+        rollout="steps",
+        cost_updates=8,
+        cost_batch=128,
+        capacity=1_000_000,
+        fresh_share=1.0,
+    ),
+    cost=GanConfig(
+        mean_logit=0.0,
+        network=DiscriminatorConfig(
+            hidden_d=(32, 32), activation_d="relu", lr_d=1e-3, gradient_penalty=0.0
+        ),
+    ),
+    solver=PPOSettings(
+        PPOConfig(
+            activation="relu",
+            gamma_rl=0.995,
+            gae_lambda=0.98,
+            clip=0.1,
+            epochs=20,
+            learning_rate=4.4e-5,
+            critic_weight=0.2,
+            max_gradient_norm=0.9,
+        )
+    ),
+)
+"""What the project imitation published for GAIL on Hopper, without its small entropy bonus."""
+
 _OFF_POLICY = TrainConfig(
     girl=GirlConfig(
         transitions=250_000,
@@ -129,6 +164,7 @@ PRESETS: dict[str, TrainConfig] = {
     "default": _DEFAULT,
     "off-policy": _OFF_POLICY,
     "near-clone": _NEAR_CLONE,
+    "imitation/hopper": _IMITATION,
     "paper/hopper": _paper("Hopper-v5", "Hopper-v5-25x500", **_MUJOCO, d_hidden=16),
     "paper/halfcheetah": _paper("HalfCheetah-v5", "HalfCheetah-v5-25x500", **_MUJOCO, d_hidden=32),
     "paper/ant": _paper("Ant-v5", "Ant-v5-25x500", **_MUJOCO, d_hidden=32),
