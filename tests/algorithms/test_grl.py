@@ -42,3 +42,11 @@ def test_a_solver_that_asks_for_no_time_gets_none(monkeypatch):
 def test_bad_settings():
     with pytest.raises(InputError, match="memory must be at least 1, got 0"):
         GrlConfig(memory=0)
+
+
+def test_cycles_of_steps_are_as_long_as_the_horizon():
+    task = make_task("etairl.tasks.pay_early:GoStay-v0", 2, horizon=4, seed=0)
+    solver = SAC(SACConfig(hidden=(4,)), task.spec, play=OffPolicy(3, 8))
+    config = GrlConfig(cycles=2, episodes=2, rollout="steps", memory=1)
+    rounds = list(grl(config, task, solver))
+    assert [r.rolled_out.steps for r in rounds] == [8, 8]

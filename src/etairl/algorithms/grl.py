@@ -7,19 +7,20 @@ The loop is that of `girl` without the cost player: to try a solver where the an
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import jax
 import numpy as np
 
+from etairl.algorithms.girl import Rollout
 from etairl.buffers import EpisodeBuffer
 from etairl.eta import Eta
 from etairl.experience import Experience
-from etairl.rollouts import collect
+from etairl.rollouts import collect, collect_steps
 from etairl.solvers.policy import ActionScaling
 from etairl.solvers.solver import Solver, SolverState
 from etairl.tasks import with_self_loops
-from etairl.types import Task, Trajectories, check_range
+from etairl.types import Task, Trajectories, check_choice, check_range
 
 
 @dataclass(frozen=True)
@@ -29,12 +30,15 @@ class GrlConfig:
     cycles: int = 100
     """in all"""
     episodes: int = 20
-    """episodes in one cycle"""
+    """copies of the task, and so episodes in one cycle"""
+    rollout: Rollout = "episodes"
+    """what each copy plays in a cycle: episodes, or as many steps as the horizon has"""
     memory: int = 2
     """newest cycles to learn from: the gradient is that of the policy that played them"""
 
     def __post_init__(self):
         check_range(self, "[1, inf)", "cycles", "episodes", "memory")
+        check_choice("rollout", self.rollout, get_args(Rollout))
 
 
 class Round(NamedTuple):
@@ -50,17 +54,24 @@ class Round(NamedTuple):
 def grl(config: GrlConfig, task: Task, solver: Solver[Any], seed: int = 0) -> Iterator[Round]:
     """Play, learn from the true costs of the newest cycles, and again."""
     scaling, spec = ActionScaling(task.spec), task.spec
-    rows = (config.memory + 2) * config.episodes * (task.horizon + 1)
+    most = config.episodes * task.horizon
+    # Every step of a cycle of steps may be an episode of its own.
+    rows = (config.memory + 2) * (3 * most if config.rollout == "steps" else most + config.episodes)
     buffer = EpisodeBuffer(rows, spec.obs_dim, spec.act_dim)
     key_init, key_updates = jax.random.split(jax.random.key(seed))
-    state = solver.init(key_init)
+    state, transitions = solver.init(key_init), 0
     for cycle in range(config.cycles):
         rng = np.random.default_rng([seed, cycle])
-        played = collect(rng, task, solver.policy(state), config.episodes)
+        if config.rollout == "steps":
+            played = collect_steps(rng, task, solver.policy(state), task.horizon)
+        else:
+            played = collect(rng, task, solver.policy(state), config.episodes)
+        before, transitions = transitions, transitions + played.steps
         played = with_self_loops(played, task)
         buffer.extend(played, scaling.to_solver(played.actions))
         state = solver.observe(state, played.observations)
-        data = Experience(buffer, buffer.newest(cycles=config.memory), None, cycle)
+        newest, total = buffer.newest(cycles=config.memory), config.cycles * most
+        data = Experience(buffer, newest, None, cycle, before, transitions, total)
         key = jax.random.fold_in(key_updates, cycle)
         state, info = solver.updates(key, state, solver.draw(rng, data))
         yield Round(state, played, info)
