@@ -1,0 +1,121 @@
+"""Is a run good, no better any more, or far from its best? Told by its metrics, never by rewards.
+
+Every few cycles a run measures how far it is from the expert. Its score then is the mean of the
+last three MMD² of mu, or the newest of them if that is larger: neither a lucky cycle nor a cycle
+after good ones counts for more than it is. All that is decided follows from the rows of
+metrics.jsonl, so a run that is resumed decides alike.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+MetricRow = Mapping[str, Any]
+Why = Literal["transitions", "patience", "matches"]
+FEW = 3
+"""measurements that a score takes the mean of, and that a collapse must last"""
+BETTER = 0.05
+"""share by which a score must fall to be an improvement"""
+SHORTER = 0.1
+"""share of the expert's length that does not matter"""
+
+
+class Measurement(NamedTuple):
+    """One row that was measured."""
+
+    cycle: int
+    score: float
+    """infinite until there are three of them, counted from the start and from each recovery"""
+    floor: float
+    """of the expert against itself; 0 where it is not known"""
+    fallen: bool
+    """whether it is far behind the best before it"""
+    recovered: bool
+    """whether the run went back to its best policy after it"""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The measurements of a run so far."""
+
+    measured: tuple[Measurement, ...]
+
+    @staticmethod
+    def of(rows: Sequence[MetricRow]) -> "Progress":
+        """From the rows of metrics.jsonl."""
+        rows = [row for row in rows if "mmd2_mu" in row]
+        recovered = ["recovered" in row for row in rows]
+        floors = [row.get("watched/floor", 0.0) for row in rows]
+        distances = [row.get("watched/mmd2_mu", row["mmd2_mu"]) for row in rows]
+        gaps = [row.get("watched/length_gap", 0.0) for row in rows]
+        scores = _scores(distances, recovered)
+        far = _fallen(distances, scores, floors)
+        short = _fallen(gaps, _scores(gaps, recovered), [SHORTER] * len(rows))
+        fallen = [a or b for a, b in zip(far, short, strict=True)]
+        cycles = [row["cycle"] for row in rows]
+        columns = zip(cycles, scores, floors, fallen, recovered, strict=True)
+        return Progress(tuple(Measurement(*column) for column in columns))
+
+    @property
+    def best(self) -> Measurement | None:
+        """The one with the smallest score, the first of equals; None until there is a score."""
+        scored = [m for m in self.measured if m.score < math.inf]
+        return min(scored, key=lambda m: m.score) if scored else None
+
+    @property
+    def collapses(self) -> list[int]:
+        """Numbers of the measurements in which three in a row had fallen, each row of them once."""
+        found, lasted = [], 0
+        for number, measurement in enumerate(self.measured):
+            lasted = lasted + 1 if measurement.fallen else 0
+            if lasted == FEW:
+                found.append(number)
+            if measurement.recovered:
+                lasted = 0
+        return found
+
+    @property
+    def recoveries(self) -> int:
+        """How often the run went back to its best policy."""
+        return sum(m.recovered for m in self.measured)
+
+    def until(self, number: int) -> "Progress":
+        """As it was at a measurement."""
+        return Progress(self.measured[: number + 1])
+
+    def stop(self, patience: int | None) -> Why | None:
+        """Why to stop now, if there is a reason: no better, or as near as the expert to itself."""
+        if patience is None:
+            return None
+        last = self.measured[-patience:]
+        if len(last) == patience and all(m.score < m.floor for m in last):
+            return "matches"
+        best, since = math.inf, 0
+        for m in self.measured:
+            if m.score < math.inf:
+                better = best == math.inf or m.score < best - BETTER * max(abs(best), m.floor)
+                best, since = (m.score, 0) if better else (best, since + 1)
+            since = 0 if m.recovered else since
+        return "patience" if since >= patience else None
+
+
+def _scores(values: Sequence[float], recovered: Sequence[bool]) -> list[float]:
+    scores, window = [], []
+    for value, back in zip(values, recovered, strict=True):
+        window = [*window, value][-FEW:]
+        scores.append(max(value, sum(window) / FEW) if len(window) == FEW else math.inf)
+        window = [] if back else window
+    return scores
+
+
+def _fallen(
+    values: Sequence[float], scores: Sequence[float], floors: Sequence[float]
+) -> list[bool]:
+    """Whether more than half of the way back to the first, and over twice the best or the floor."""
+    fallen, best = [], math.inf
+    for value, score, floor in zip(values, scores, floors, strict=True):
+        best = min(best, score)
+        limit = max((values[0] + best) / 2, 2 * max(best, floor))
+        fallen.append(value > limit)
+    return fallen
