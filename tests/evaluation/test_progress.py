@@ -77,10 +77,17 @@ def test_a_collapse_lasts_three_measurements():
 
 
 def test_episodes_that_end_early_again_are_a_collapse():
-    same = [0.02] * 8
-    assert of(same, length_gap=[0.9, 0.5, 0.1, 0.0, 0.0, 0.8, 0.8, 0.8]).collapses == [7]
-    assert of(same, length_gap=[0.9, 0.5, 0.1, 0.0, 0.0, 0.3, 0.3, 0.3]).collapses == []
-    assert of(same, length_gap=[0.0, 0.0, 0.0, 0.0, 0.0, 0.1, 0.1, 0.1]).collapses == []
+    near = [0.05, 0.04, 0.03, 0.02, 0.02, 0.03, 0.03, 0.03]
+    assert of(near, length_gap=[0.9, 0.5, 0.1, 0.0, 0.0, 0.8, 0.8, 0.8]).collapses == [7]
+    assert of(near, length_gap=[0.9, 0.5, 0.1, 0.0, 0.0, 0.3, 0.3, 0.3]).collapses == []
+    assert of(near, length_gap=[0.0, 0.0, 0.0, 0.0, 0.0, 0.1, 0.1, 0.1]).collapses == []
+
+
+def test_shorter_episodes_that_are_nearer_are_none():
+    """As measured of Hopper: first it learned to stand, and then to hop and fall."""
+    values = [0.41, 0.21, 0.22, 0.21, 0.31, 0.42, 0.49, 0.42, 0.32, 0.17, 0.16, 0.15, 0.14, 0.12]
+    gaps = [0.93, 0.71, 0.72, 0.71, 0.43, 0.13, 0.04, 0.18, 0.24, 0.58, 0.61, 0.66, 0.67, 0.65]
+    assert of(values, length_gap=gaps).collapses == []
 
 
 def test_after_a_recovery_all_is_counted_anew():

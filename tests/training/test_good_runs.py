@@ -19,7 +19,7 @@ import etairl
 from etairl.algorithms import girl as template
 from etairl.algorithms.girl import GirlConfig
 from etairl.cli.app import main
-from etairl.cli.running import print_result
+from etairl.cli.running import follow, print_result
 from etairl.costs.adversarial import DiscriminatorConfig
 from etairl.costs.discriminator import GanConfig
 from etairl.demos import Demos, save_demos
@@ -153,10 +153,13 @@ def stopped_and_resumed(config: TrainConfig, path: Path, cycles: list[int]) -> N
 
 @pytest.mark.usefixtures("sabotage")
 def test_a_destroyed_policy_comes_back_and_so_do_the_bytes(own, tmp_path, capsys):
-    config = replace(own, recover=True)
-    path = etairl.train(config, tmp_path / "unbroken").path
+    config, path = replace(own, recover=True), tmp_path / "unbroken"
+    follow(config, path)
+    said = capsys.readouterr().err
     result, rows = json.loads((path / "result.json").read_text()), read_metrics(path)
     last = DESTROYED + 3
+    assert f"cycle {last}: the learner has collapsed: it is far behind cycle" in said
+    assert "back to the policy that played then, with half the learning rates" in said
     assert [row["cycle"] for row in rows if row.get("recovered")] == [last]
     assert (result["recoveries"], result["collapsed_cycles"]) == (1, 3)
     assert result["collapsed_last_third"] == 0
@@ -165,7 +168,6 @@ def test_a_destroyed_policy_comes_back_and_so_do_the_bytes(own, tmp_path, capsys
     rates = {row["cycle"]: row["solver/learning_rate"] for row in rows}
     assert rates[last + 1] == pytest.approx(0.5 * rates[last])
     stopped_and_resumed(config, tmp_path / "parts", [last - 2, last, last + 2])
-    capsys.readouterr()
     assert main(["resume", str(tmp_path / "parts")]) == 0
     names = (*(f"{name}.safetensors" for name in FILES), "metrics.jsonl", "result.json")
     for name in names:

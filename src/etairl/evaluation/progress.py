@@ -30,7 +30,7 @@ class Measurement(NamedTuple):
     floor: float
     """of the expert against itself; 0 where it is not known"""
     fallen: bool
-    """whether it is far behind the best before it"""
+    """whether it is far behind the best so far"""
     recovered: bool
     """whether the run went back to its best policy after it"""
 
@@ -50,9 +50,7 @@ class Progress:
         distances = [row.get("watched/mmd2_mu", row["mmd2_mu"]) for row in rows]
         gaps = [row.get("watched/length_gap", 0.0) for row in rows]
         scores = _scores(distances, recovered)
-        far = _fallen(distances, scores, floors)
-        short = _fallen(gaps, _scores(gaps, recovered), [SHORTER] * len(rows))
-        fallen = [a or b for a, b in zip(far, short, strict=True)]
+        fallen = _fallen(scores, distances, floors, gaps)
         cycles = [row["cycle"] for row in rows]
         columns = zip(cycles, scores, floors, fallen, recovered, strict=True)
         return Progress(tuple(Measurement(*column) for column in columns))
@@ -110,12 +108,25 @@ def _scores(values: Sequence[float], recovered: Sequence[bool]) -> list[float]:
 
 
 def _fallen(
-    values: Sequence[float], scores: Sequence[float], floors: Sequence[float]
+    scores: Sequence[float],
+    distances: Sequence[float],
+    floors: Sequence[float],
+    gaps: Sequence[float],
 ) -> list[bool]:
-    """Whether more than half of the way back to the first, and over twice the best or the floor."""
-    fallen, best = [], math.inf
-    for value, score, floor in zip(values, scores, floors, strict=True):
-        best = min(best, score)
-        limit = max((values[0] + best) / 2, 2 * max(best, floor))
-        fallen.append(value > limit)
+    """Whether distance, or length, is far behind that of the measurement with the best score.
+
+    Beside an earlier length alone it would say little: a learner may stand before it walks.
+    """
+    fallen, best = [], 0
+    for now, score in enumerate(scores):
+        best = now if score < scores[best] else best
+        told = scores[best] < math.inf
+        far = distances[now] > _limit(distances[0], scores[best], floors[now])
+        long = gaps[now] > _limit(gaps[0], gaps[best], SHORTER)
+        fallen.append(told and now != best and (far or long))
     return fallen
+
+
+def _limit(first: float, best: float, floor: float) -> float:
+    """Half of the way back from the best to the first, and at least twice the best or the floor."""
+    return max((first + best) / 2, 2 * max(best, floor))

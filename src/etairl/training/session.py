@@ -199,10 +199,11 @@ class Session:
         return girl(game, prepared.task, prepared.expert, buffer, reached.state)
 
     def _stops(self) -> bool:
-        return Progress.of(self.rows).stop(self.prepared.config.patience) is not None
+        patience = self.prepared.config.patience
+        return patience is not None and Progress.of(self.rows).stop(patience) is not None
 
     def _decided(self, reached: Reached, playing: Any) -> Reached:
-        """After a cycle: `playing` is the best policy so far, or there is a better one to go to."""
+        """What follows from the newest row: who played is the best so far, or the best plays on."""
         row = self.rows[-1]
         if "mmd2_mu" not in row:
             return reached
