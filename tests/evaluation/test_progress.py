@@ -60,6 +60,7 @@ def test_as_near_as_the_expert_to_itself():
     found = [of(values[:n], floor=[0.004] * n).stop(3) for n in range(1, 15)]
     assert found == [None] * 12 + ["matches"] * 2
     assert of(values).stop(6) is None  # without a floor nobody can tell
+    assert of([-0.01] * 8).stop(6) is None
 
 
 def test_a_collapse_lasts_three_measurements():
@@ -70,10 +71,11 @@ def test_a_collapse_lasts_three_measurements():
     assert sum(m.fallen for m in found.measured) == 5
     # Less than half of the way back, or little more than the best, is none.
     assert of([*DOWN, 0.2, 0.2, 0.2]).collapses == []
-    clone = [0.012, 0.011, 0.012, 0.010, 0.012]
-    assert of([*clone, 0.019, 0.019, 0.019]).collapses == []
-    assert of([*clone, 0.029, 0.031, 0.030]).collapses == [7]
-    assert of([*clone, 0.029, 0.031, 0.030], floor=[0.02] * 8).collapses == []
+    clone = [0.032, 0.031, 0.032, 0.030, 0.032]
+    assert of([*clone, 0.059, 0.059, 0.059]).collapses == []
+    assert of([*clone, 0.079, 0.081, 0.080]).collapses == [7]
+    assert of([*clone, 0.079, 0.081, 0.080], floor=[0.05] * 8).collapses == []
+    assert of([-0.01, 0.0, -0.01, 0.03, 0.03, 0.03]).collapses == []  # as near as can be
 
 
 def test_episodes_that_end_early_again_are_a_collapse():

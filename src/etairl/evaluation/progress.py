@@ -17,6 +17,8 @@ FEW = 3
 """measurements that a score takes the mean of, and that a collapse must last"""
 BETTER = 0.05
 """share by which a score must fall to be an improvement"""
+NEAR = 0.02
+"""MMD² that is near in any case: with few episodes chance alone makes as much"""
 SHORTER = 0.1
 """share of the expert's length that does not matter"""
 
@@ -87,7 +89,7 @@ class Progress:
         if patience is None:
             return None
         last = self.measured[-patience:]
-        if len(last) == patience and all(m.score < m.floor for m in last):
+        if len(last) == patience and all(m.score < m.floor > 0.0 for m in last):
             return "matches"
         best, since = math.inf, 0
         for m in self.measured:
@@ -121,7 +123,7 @@ def _fallen(
     for now, score in enumerate(scores):
         best = now if score < scores[best] else best
         told = scores[best] < math.inf
-        far = distances[now] > _limit(distances[0], scores[best], floors[now])
+        far = distances[now] > _limit(distances[0], scores[best], max(floors[now], NEAR))
         long = gaps[now] > _limit(gaps[0], gaps[best], SHORTER)
         fallen.append(told and now != best and (far or long))
     return fallen
