@@ -166,19 +166,14 @@ class Session:
                     break
                 check_finite(prepared, cycle)
                 # The updates gave up the memory of the state before: from here on this one counts.
-                resets = prepared.task.resets.tolist()
-                reached = Reached(cycle.state, reached.best, resets)
+                reached = Reached(cycle.state, reached.best, prepared.task.resets.tolist())
                 self._unsaved.append(cycle.rolled_out)
                 row = measure(prepared, cycle, scale)
                 self.rows.append(row)
                 reached = self._decided(reached, playing)
                 if "recovered" in row:
                     cycles = self._cycles(reached, buffer)
-                directory.log(row)
-                events.add(row)
-                now = time.monotonic()
-                directory.log_time({"cycle": cycle.state.cycles, "seconds": now - started})
-                started = now
+                started = self._log(row, events, started)
                 yield Report(row, cycle.state.transitions)
                 if due():
                     self._checkpoint(reached, buffer)
@@ -197,6 +192,14 @@ class Session:
         prepared = self.prepared
         game = slowed(prepared.game, Progress.of(self.rows).recoveries)
         return girl(game, prepared.task, prepared.expert, buffer, reached.state)
+
+    def _log(self, row: dict[str, Any], events: EventLog, since: float) -> float:
+        """A line of metrics, and one of the time that it took; returns when that was."""
+        self.directory.log(row)
+        events.add(row)
+        now = time.monotonic()
+        self.directory.log_time({"cycle": row["cycle"], "seconds": now - since})
+        return now
 
     def _stops(self) -> bool:
         patience = self.prepared.config.patience
