@@ -18,6 +18,7 @@ from etairl.tasks.navigation_world import NAME
 from etairl.training.multitask import EXPERT, ReturnScale, Role, demonstrated_tasks, play_tasks
 from etairl.training.preparation import prepare
 from etairl.training.session import open_run
+from etairl.training.watching import IN_USE
 from etairl.types import InputError
 
 MANY = replace(
@@ -49,6 +50,14 @@ def test_the_learner_plays_the_tasks_of_the_demonstrations_of_its_cycle():
         assert {tuple(t) for t in theirs.tolist()} <= {tuple(t) for t in tasks.tolist()}
     starts = np.stack([c.rolled_out.observations[c.rolled_out.offsets[:-1], :2] for c in cycles])
     assert len(np.unique(starts.reshape(-1, 2), axis=0)) == 36  # tasks are copied, starts are not
+
+
+def test_a_run_of_many_tasks_measures_itself_by_those_that_it_plays():
+    """Ten demonstrations are left over, but of other tasks."""
+    assert prepare(MANY).watched is None
+    watched = prepare(replace(MANY, patience=5)).watched
+    assert watched is not None
+    assert watched.name == IN_USE
 
 
 def test_metrics_count_solved_tasks(result):

@@ -16,6 +16,7 @@ from etairl.cli.app import main
 from etairl.cli.running import print_result
 from etairl.demos import Selection
 from etairl.demos.sources import BUNDLED
+from etairl.evaluation.progress import Progress
 from etairl.runs import RunDirectory, read_metrics
 from etairl.training.config_files import read_config
 from etairl.training.flat import configure
@@ -276,9 +277,12 @@ def test_early_stopping(tmp_path):
     found = etairl.train(
         replace(config, girl=replace(TINY.girl, transitions=50_000)), tmp_path / "r"
     )
-    scores = [row["mmd2_mu"] for row in read_metrics(found.path)]
-    assert len(scores) < 200
-    assert min(scores) == scores[-2] < scores[-1]
+    rows = read_metrics(found.path)
+    assert len(rows) < 200
+    assert found.metrics["stopped"]["why"] == "patience"
+    assert found.metrics["stopped"]["cycle"] == len(rows)
+    assert [Progress.of(rows[:n]).stop(1) for n in (len(rows) - 1, len(rows))] == [None, "patience"]
+    assert found.metrics["kept"]["policy"] == "last"
 
 
 @pytest.mark.usefixtures("lasting")

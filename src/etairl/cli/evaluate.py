@@ -26,7 +26,7 @@ class Config:
     run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
     """the run directory"""
     policy: Literal["final", "best"] = "final"
-    """the policy at the end, or at the smallest MMD² of mu"""
+    """the policy that the run kept, or the one that played when its MMD² of mu was smallest"""
     episodes: int = 50
     """episodes of each policy, drawn and greedy"""
     seed: int = 0

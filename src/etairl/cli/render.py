@@ -23,7 +23,7 @@ class RenderConfig:
     output: Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="FILE")]
     """the clip; its name ends in .mp4 or .gif"""
     policy: Literal["final", "best"] = "final"
-    """the policy at the end, or at the smallest MMD² of mu"""
+    """the policy that the run kept, or the one that played when its MMD² of mu was smallest"""
     beside: Literal["demonstrations", "nothing"] = "demonstrations"
     """what is shown beside the learner"""
     demonstration: int = 0

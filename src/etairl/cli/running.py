@@ -10,6 +10,7 @@ from etairl.cli.console import Meter, facts, out, patient_interrupt
 from etairl.evaluation.diagnostics import diagnose
 from etairl.idle import IdleProgress, Watch
 from etairl.runs import RunDirectory, read_result
+from etairl.training.deciding import MOST_RECOVERIES
 from etairl.training.session import Session, open_run, resume_command
 from etairl.training.settings import TrainConfig
 from etairl.types import DivergedError, InputError
@@ -86,7 +87,7 @@ def watching(meter: Meter, stop: Callable[[], bool]) -> Watch:
 
 def _play(run: Session) -> None:
     config, directory = run.prepared.config, run.directory
-    said = {warning.name for warning in diagnose(run.rows)}
+    said = diagnose(run.rows)
     first = run.rows[-1]["transitions"] if run.rows else 0
     frozen = "" if config.frozen_cost is None else "a fresh policy on the frozen cost of "
     what = f"{frozen}{config.algorithm} on {config.env}"
@@ -103,8 +104,8 @@ def _play(run: Session) -> None:
                 speed = (report.transitions - first) / max(time.monotonic() - since, 1e-9)
                 meter.update(report.transitions, _note(run.rows, speed))
                 for warning in diagnose(run.rows):
-                    if warning.name not in said:
-                        said.add(warning.name)
+                    if warning not in said:
+                        said.append(warning)
                         meter.say(f"cycle {warning.cycle}: {warning.message}")
                 if stop():
                     reports.close()  # writes a checkpoint
@@ -171,12 +172,27 @@ def print_result(path: Path) -> None:
         ("MMD² of rho", _distance(rho)),
         *_fresh(result.get("fresh", [])),
         ("best cycle", f"{best['cycle']} with MMD² of mu {best['mmd2_mu']:.5f}"),
+        *_decisions(result),
     ]
     if result["collapsed_share"] is not None:
         by = "" if result.get("collapsed_by", "return") == "return" else ", by their MMD²"
         rows.append(("collapsed", f"{100 * result['collapsed_share']:.0f} % of cycles{by}"))
     rows.append(("run", str(path)))
     facts("finished", rows)
+
+
+def _decisions(result: dict[str, Any]) -> list[tuple[str, str]]:
+    """Why the run stopped and what it kept; runs of version 0.3 do not say."""
+    found = []
+    if "stopped" in result:
+        found.append(("stopped", result["stopped"]["message"]))
+    if result.get("kept", {}).get("policy") == "best":
+        kept = result["kept"]
+        found.append(("kept", f"the policy that played cycle {kept['cycle']}: {kept['why']}"))
+    if result.get("recoveries"):
+        times = f"{result['recoveries']} of {MOST_RECOVERIES} times"
+        found.append(("recovered", f"{times}, by going back to the best policy"))
+    return found
 
 
 def _fresh(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:

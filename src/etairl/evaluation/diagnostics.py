@@ -1,13 +1,13 @@
 """Warnings about adversarial training that goes wrong."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-MetricRow = Mapping[str, Any]
+from etairl.evaluation.progress import MetricRow, Progress
+
 LONG = 10
 """cycles in a row before there is a warning"""
 
@@ -46,7 +46,7 @@ _WARNINGS: dict[str, tuple[Callable[[MetricRow], bool], str]] = {
 
 
 def diagnose(rows: Sequence[MetricRow]) -> list[Diagnosis]:
-    """Warnings about what lasted `LONG` cycles in a row, each where it first did."""
+    """Warnings about what lasted `LONG` cycles in a row, each where it first did; and collapses."""
     warnings = []
     for name, (is_so, message) in _WARNINGS.items():
         lasted = 0
@@ -58,7 +58,21 @@ def diagnose(rows: Sequence[MetricRow]) -> list[Diagnosis]:
             if lasted == LONG:
                 warnings.append(Diagnosis(name, row["cycle"], message))
                 break
-    return warnings
+    return warnings + _collapses(Progress.of(rows))
+
+
+def _collapses(progress: Progress) -> list[Diagnosis]:
+    found = []
+    for number in progress.collapses:
+        now, best = progress.measured[number], progress.until(number).best
+        assert best is not None
+        message = f"the learner has collapsed: it is far behind cycle {best.cycle}"
+        if now.recovered:
+            message += "; back to the policy that played then, with half the learning rates"
+        else:
+            message += "; --recover goes back to the policy that played then"
+        found.append(Diagnosis("collapsed", now.cycle, message))
+    return found
 
 
 @dataclass(frozen=True)

@@ -215,6 +215,10 @@ class IQ(Solver[SACState]):
             infos.append(info)
         return state, mean_info(infos)
 
+    @override
+    def slowed(self, share: float) -> "IQ":
+        return replace(self, plain=self.plain.slowed(share))
+
     @partial(jax.jit, static_argnums=4, donate_argnums=1)
     def _scan(
         self, state: SACState, scan: Sides, key: PRNGKeyArray, critics_only: bool

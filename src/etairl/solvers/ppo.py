@@ -139,10 +139,13 @@ class PPO(Solver[PPOState]):
         cost: CostFunction | None = None,
         cost_state: Any = None,
     ) -> tuple[PPOState, PPOInfo]:
-        config = self.config
-        left = 1.0 - drawn.progress * (1.0 - config.last_learning_rate)
-        paced = replace(self, config=replace(config, learning_rate=left * config.learning_rate))
+        paced = self.slowed(1.0 - drawn.progress * (1.0 - self.config.last_learning_rate))
         return paced._updates(key, state, drawn, cost, cost_state, self.clock)
+
+    @override
+    def slowed(self, share: float) -> "PPO":
+        rate = share * self.config.learning_rate
+        return replace(self, config=replace(self.config, learning_rate=rate))
 
     @partial(jax.jit, donate_argnums=2)
     def _updates(

@@ -38,8 +38,6 @@ from etairl.solvers.solver import (
 )
 from etairl.types import InputError, Spec
 
-_RATES = ("actor_lr", "critic_lr", "temperature_lr")
-
 
 @traced
 @dataclass(frozen=True)
@@ -216,12 +214,12 @@ class SAC(Solver[SACState]):
 
     def paced(self, progress: float) -> "SAC":
         """With the learning rates that this part of the run has."""
-        config = self.config
-        left = 1.0 - progress * (1.0 - config.last_learning_rate)
-        if left == 1.0:
-            return self
-        rates = {name: left * getattr(config, name) for name in _RATES}
-        return replace(self, config=replace(config, **rates))
+        left = 1.0 - progress * (1.0 - self.config.last_learning_rate)
+        return self if left == 1.0 else self.slowed(left)
+
+    @override
+    def slowed(self, share: float) -> "SAC":
+        return replace(self, config=self.config.slowed(share))
 
     @partial(jax.jit, static_argnums=6, donate_argnums=1)
     def _scan(

@@ -1,6 +1,6 @@
 """Hyper-parameters of soft actor-critic, and how it takes part in the game."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import numpy as np
@@ -57,6 +57,11 @@ class SACConfig:
         check_choice("normalise", self.normalise, get_args(Normalise))
         if self.target_entropy is not None and not np.isfinite(self.target_entropy):
             raise InputError(f"target_entropy must be finite, got {self.target_entropy}")
+
+    def slowed(self, share: float) -> "SACConfig":
+        """With a share of all learning rates."""
+        rates = ("actor_lr", "critic_lr", "temperature_lr")
+        return replace(self, **{name: share * getattr(self, name) for name in rates})
 
     @staticmethod
     def upgraded(data: dict[str, Any]) -> dict[str, Any]:

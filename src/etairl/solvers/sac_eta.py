@@ -199,8 +199,7 @@ class SACEta(Solver[EtaState]):
         )
         obs, next_obs = batch.obs, batch.next_obs
         mask, next_mask = plain.in_world(obs), plain.in_world(next_obs)
-        if plain.normalises:
-            obs, next_obs = state.normaliser(obs), state.normaliser(next_obs)
+        obs, next_obs = plain.seen(state, obs), plain.seen(state, next_obs)
         now, after = clock.at(batch.time), clock.at(batch.time + 1)
         timed = now.beside(obs)
         ahead = head.choose(
@@ -268,6 +267,10 @@ class SACEta(Solver[EtaState]):
             )
             infos.append(info)
         return state, mean_info(infos)
+
+    def slowed(self, share: float) -> "SACEta":
+        """The same with a share of its learning rates."""
+        return replace(self, plain=self.plain.slowed(share))
 
     @partial(jax.jit, static_argnums=7, donate_argnums=1)
     def _scan(

@@ -115,6 +115,10 @@ class Solver(Protocol[AnyState]):
         """The state whose actor is the one to keep: the averaged one, where there is one."""
         return state
 
+    def slowed(self, share: float) -> "Solver[AnyState]":
+        """The same with a share of its learning rates, if it has any."""
+        return self
+
     def log_prob(
         self, state: AnyState, obs: Float[Array, "*rows obs"], act: Float[Array, "*rows act"]
     ) -> Float[Array, "*rows"]:

@@ -87,7 +87,10 @@ def _row(job: Job, result: Mapping[str, Any], levels: "_Levels") -> ResultRow:
         "best_cycle": result["best"]["cycle"],
         "best_mmd2_mu": result["best"]["mmd2_mu"],
         "collapsed_share": result["collapsed_share"],
-        "diagnostics": " ".join(d["name"] for d in result["diagnostics"]),
+        "stopped": result.get("stopped", {}).get("why"),  # from version 0.4 on
+        "recoveries": result.get("recoveries"),
+        "collapsed_last_third": result.get("collapsed_last_third"),
+        "diagnostics": " ".join(dict.fromkeys(d["name"] for d in result["diagnostics"])),
     }
 
 

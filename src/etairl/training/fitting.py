@@ -49,6 +49,12 @@ def fitting_demos(config: TrainConfig, task: Task, select: Selection | None) -> 
         raise InputError(f"{config.demos}: {error}") from None
 
 
+def held_out_demos(config: TrainConfig, task: Task, used: int) -> Trajectories | None:
+    """Those that the learner does not see, if there are enough to compare."""
+    every = fitting_demos(config, task, Selection(None, config.horizon)).trajectories
+    return None if len(every) < used + 2 else every.take(np.arange(used, len(every)))
+
+
 def _check_bounds(config: TrainConfig, demos: Demos, spec: Spec) -> None:
     """Refuse demonstrations whose actions have other bounds, or mostly lie beyond them."""
     if spec.action_low is None or spec.action_high is None:

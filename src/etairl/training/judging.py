@@ -14,9 +14,9 @@ from etairl.rollouts import UniformPolicy
 from etairl.tasks.product import ProductTask
 from etairl.training.behaviour import Behaviour, judge
 from etairl.training.experts import expert_of
-from etairl.training.fitting import fitting_demos
+from etairl.training.fitting import fitting_demos, held_out_demos
 from etairl.training.multitask import EXPERT, LONGER, Role, generalise, success_rate
-from etairl.training.playing import held_out_demos, play_again, playing_seed
+from etairl.training.playing import play_again, playing_seed
 from etairl.training.preparation import Prepared
 from etairl.types import Policy, Trajectories
 
@@ -69,6 +69,13 @@ class Stage:
             cast |= {(name, kind): Role(policy, kind == "drawn") for kind in self.kinds}
         return self.play(cast)
 
+    @cached_property
+    def held_out(self) -> Trajectories | None:
+        """Demonstrations that the learner did not see, if there are enough to compare."""
+        prepared = self.prepared
+        used = len(prepared.demos.trajectories)
+        return held_out_demos(prepared.config, prepared.task, used)
+
     @property
     def everyone(self) -> dict[str, Policy]:
         """Whoever is judged, with the expert where it is known."""
@@ -110,7 +117,7 @@ class Stage:
 
     def own(self, kind: Playing, judged: bool = True) -> tuple[Trajectories, ...]:
         """More episodes of the expert: held-out demonstrations, and what it plays itself."""
-        held_out = held_out_demos(self.prepared) if kind == self.kinds[0] else None
+        held_out = self.held_out if kind == self.kinds[0] else None
         played = self.played[EXPERT, kind] if judged and self.expert is not None else None
         return tuple(t for t in (held_out, played) if t is not None)
 
@@ -187,7 +194,7 @@ def judge_all(stage: Stage, longer: bool = False, gaps: Gaps | None = None) -> l
             add(name, kind, stage.played[name, kind], stage.beside(name, kind))
     shown = stage.experts[headline]
     add(RANDOM, None, stage.played[RANDOM, "drawn"], shown)
-    held_out = held_out_demos(prepared)
+    held_out = stage.held_out
     if held_out is not None:
         others = () if stage.expert is None else (stage.played[EXPERT, headline],)
         add(HELD_OUT, None, held_out, replace(shown, spare=others))

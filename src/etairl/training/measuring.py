@@ -2,26 +2,26 @@
 
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool
 
-from etairl.algorithms.girl import Cycle, Girl, State, as_points
+from etairl.algorithms.girl import Cycle, State, as_points
 from etairl.buffers import EpisodeBuffer
 from etairl.evaluation.diagnostics import collapsed, diagnose
 from etairl.evaluation.matching import Steps
+from etairl.evaluation.progress import Progress
 from etairl.evaluation.timeline import Expert
 from etairl.experience import ExpertBuffer
-from etairl.networks import MLP, Normaliser
 from etairl.runs import RunDirectory
 from etairl.solvers.policy import ActionScaling
-from etairl.solvers.solver import SolverState
 from etairl.storage import save_tree
 from etairl.tasks import without_absorbing
 from etairl.training.cloned import clone_policy, keep_clone, make_clone
+from etairl.training.deciding import kept, stopped, watched_name
 from etairl.training.judging import CLONING, DEMONSTRATIONS, LEARNER, Stage, judge_at_the_end
 from etairl.training.multitask import ReturnScale, solved
 from etairl.training.preparation import Prepared
@@ -31,30 +31,8 @@ FRESH_EPISODES = 10
 """of each kind, played by the policy at the end of a run"""
 
 
-class Best(NamedTuple):
-    """The players just after the cycle whose episodes had the smallest MMD² of mu so far.
-
-    The episodes were played before that cycle's updates, the players are those after them.
-    """
-
-    actor: MLP
-    normaliser: Normaliser
-    score: Float[Array, ""]
-    cycle: Float[Array, ""]
-
-
-def keep_best(game: Girl, state: State, score: float) -> Best:
-    """Copies of the policy to keep: the updates that follow give up the memory of this state."""
-    solver = game.solver.settled(state.solver)
-    parts = (solver.actor, solver.normaliser)
-    actor, normaliser = jax.tree.map(jnp.copy, parts)
-    return Best(actor, normaliser, jnp.float32(score), jnp.float32(state.cycles))
-
-
-def measure(
-    prepared: Prepared, cycle: Cycle, best: Best, scale: ReturnScale | None
-) -> tuple[dict[str, Any], Best]:
-    """A line of metrics; every so many cycles with MMD², and the best players so far."""
+def measure(prepared: Prepared, cycle: Cycle, scale: ReturnScale | None) -> dict[str, Any]:
+    """A line of metrics; every so many cycles with MMD²."""
     config, state = prepared.config, cycle.state
     # In a cycle of steps those that begin later are cut.
     played = cycle.rolled_out.take(np.arange(config.girl.episodes))
@@ -76,12 +54,11 @@ def measure(
     last = state.transitions >= config.girl.transitions
     if state.cycles % config.measure_every == 0 or last:
         row |= {f"mmd2_{name}": value for name, value in prepared.reference.mmd2(world).items()}
-        if row["mmd2_mu"] < float(best.score):
-            best = keep_best(prepared.game, state, row["mmd2_mu"])
+        row |= {} if prepared.watched is None else prepared.watched.columns(world)
     odd = ", ".join(key for key, value in row.items() if not np.isfinite(value))
     if odd:
         raise FloatingPointError(f"NaN or infinity in {odd} after cycle {row['cycle']}")
-    return row, best
+    return row
 
 
 def _at_bounds(task: Task, played: Trajectories) -> float:
@@ -121,18 +98,19 @@ def write_result(
     prepared: Prepared,
     directory: RunDirectory,
     state: State,
-    best: Best,
+    best: Any,
     buffer: EpisodeBuffer,
     rows: list[dict[str, Any]],
     scale: ReturnScale | None,
 ) -> None:
     """Weights, and how the last cycles match: the paper's remaining replay buffer."""
-    config, path = prepared.config, directory.path
-    solver = prepared.game.solver.settled(state.solver)
+    config, path, progress = prepared.config, directory.path, Progress.of(rows)
+    settled = prepared.game.solver.settled(state.solver)
+    solver, which = kept(prepared, state, best, progress)
     save_policy(path / "policy.safetensors", solver)
+    save_policy(path / "best-policy.safetensors", best if progress.best else settled)
     cost = prepared.game.cost
-    save_tree(path / "cost.safetensors", cost.stored(cost.learned(state.cost, solver)))
-    save_tree(path / "best-policy.safetensors", (best.actor, best.normaliser))
+    save_tree(path / "cost.safetensors", cost.stored(cost.learned(state.cost, settled)))
     last = rows[-config.girl.remaining_cycles :]
     whole = buffer.newest(cycles=len(last), first=config.girl.episodes)
     remaining = buffer.trajectories(whole)
@@ -167,13 +145,30 @@ def write_result(
             "same_kind": None if drawn is shown else _compared(drawn, remaining, config.seed),
             "fresh": [asdict(behaviour) for behaviour in judge_at_the_end(stage)],
             "expert_return": None if expert is None else float(expert.mean()),
-            "best": {"cycle": int(best.cycle), "mmd2_mu": float(best.score)},
+            "stopped": stopped(prepared, state, progress),
+            "kept": which,
+            **_reached(prepared, rows, progress),
             "idle": None if futures is None else asdict(futures),
             "collapsed_share": collapse.share,
             "collapsed_by": collapse.by,
             "diagnostics": [asdict(d) for d in diagnose(rows)],
         }
     )
+
+
+def _reached(prepared: Prepared, rows: list[dict[str, Any]], progress: Progress) -> dict[str, Any]:
+    """The best cycle, and how often the run was far behind it."""
+    cycle, score = rows[-1]["cycle"], rows[-1]["mmd2_mu"]  # with too few measurements: the last
+    if progress.best is not None:
+        cycle, score = progress.best.cycle, progress.best.score
+    fallen = [m.cycle for m in progress.measured if m.fallen]
+    return {
+        "watched": watched_name(prepared),
+        "best": {"cycle": cycle, "mmd2_mu": score},
+        "recoveries": progress.recoveries,
+        "collapsed_cycles": len(fallen),
+        "collapsed_last_third": sum(3 * cycle > 2 * rows[-1]["cycle"] for cycle in fallen),
+    }
 
 
 def _scored(
@@ -200,6 +195,6 @@ def _compared(expert: Expert, played: Trajectories, seed: int) -> dict[str, Any]
     return found
 
 
-def save_policy(path: Path, solver: SolverState) -> None:
+def save_policy(path: Path, solver: Any) -> None:
     """The actor, and what it expects of its inputs."""
     save_tree(path, (solver.actor, solver.normaliser))

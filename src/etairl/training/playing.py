@@ -4,11 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from etairl.demos import Selection
 from etairl.rollouts import collect
 from etairl.tasks import make_task, without_absorbing
 from etairl.tasks.product import ProductTask
-from etairl.training.fitting import fitting_demos
 from etairl.training.multitask import Role, demonstrated_tasks, play_tasks
 from etairl.training.preparation import Prepared
 from etairl.training.settings import TrainConfig
@@ -58,10 +56,3 @@ def play(
 def playing_seed(config: TrainConfig, seed: int) -> int:
     """The seed of a task whose episodes were not trained on."""
     return config.seed + 3_000_017 * (seed + 1)
-
-
-def held_out_demos(prepared: Prepared) -> Trajectories | None:
-    """Demonstrations that the learner did not see, if there are enough to compare."""
-    config, used = prepared.config, len(prepared.demos.trajectories)
-    every = fitting_demos(config, prepared.task, Selection(None, config.horizon)).trajectories
-    return None if len(every) < used + 2 else every.take(np.arange(used, len(every)))

@@ -34,6 +34,7 @@ from etairl.storage import holds_anything, load_tree
 from etairl.tasks import ends_early, make_task, with_absorbing
 from etairl.training.fitting import fitting_demos
 from etairl.training.settings import TrainConfig
+from etairl.training.watching import Watched
 from etairl.types import InputError, Task
 
 
@@ -50,6 +51,8 @@ class Prepared(NamedTuple):
     """the first state of the cost: fresh, or learned in another run"""
     generator: Trained | None = None
     """of the expert's futures, and how good it is, where there is one"""
+    watched: Watched | None = None
+    """what the run is measured against where it decides something by that"""
 
     @property
     def digest(self) -> str:
@@ -155,7 +158,8 @@ def prepare(
     if cost_from is not None:
         first = load_cost(cost_from, cost, first)
     reference = Reference.of(demos.trajectories, demos.standardiser)
-    return Prepared(config, demos, task, game, expert, reference, first)
+    watched = Watched.of(config, task, demos) if config.watches else None
+    return Prepared(config, demos, task, game, expert, reference, first, watched=watched)
 
 
 def load_cost(run: Path, cost: Cost, fresh: Any) -> Any:

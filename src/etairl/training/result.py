@@ -31,6 +31,7 @@ from etairl.training.settings import TrainConfig
 from etairl.types import InputError, Policy, Trajectories, check_seed
 
 Which = Literal["final", "best"]
+"""the policy that a run kept, or the best by its own measurements"""
 
 
 class Result:

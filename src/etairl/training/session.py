@@ -16,16 +16,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from etairl.algorithms.girl import State, girl
+from etairl.algorithms.girl import Cycle, State, girl
 from etairl.buffers import EpisodeBuffer
 from etairl.decoding import encode
+from etairl.evaluation.progress import Progress
 from etairl.idle import Watch
 from etairl.locks import held
 from etairl.runs import RunDirectory, every_seconds
 from etairl.solvers.policy import ActionScaling
 from etairl.training.config_files import code_in, read_config
+from etairl.training.deciding import copy_player, gone_back, recovers, slowed
 from etairl.training.events import EventLog
-from etairl.training.measuring import Best, check_finite, keep_best, measure, write_result
+from etairl.training.measuring import check_finite, measure, write_result
 from etairl.training.multitask import ReturnScale
 from etairl.training.preparation import Prepared, keep_generator, prepare, with_generator
 from etairl.training.settings import TrainConfig
@@ -44,7 +46,8 @@ class Reached(NamedTuple):
     """How far a run is; what a checkpoint holds."""
 
     state: State
-    best: Best
+    best: Any
+    """the policy that played the best cycle; where a run recovers, with all of its solver"""
     resets: list[int]
     """of each copy of the task, after the latest whole cycle"""
 
@@ -144,7 +147,7 @@ class Session:
             return
         prepared, directory = self.prepared, self.directory
         state, buffer = prepared.begin(cloned=not self.resumed), prepared.make_buffer()
-        best = keep_best(prepared.game, state, np.inf)
+        best = copy_player(prepared, state)
         if self.resumed:
             state, best = self._restore(state, best, buffer)
         else:
@@ -155,23 +158,22 @@ class Session:
         events = EventLog(directory.path / "tensorboard", state.transitions + 1 if self.rows else 0)
         started = time.monotonic()
         try:
-            cycles = girl(prepared.game, prepared.task, prepared.expert, buffer, state)
-            while not self._converged():  # also before the first: a stop may come just then
+            cycles = self._cycles(reached, buffer)
+            while not self._stops():  # also before the first: a stop may come just then
+                playing = copy_player(prepared, reached.state)
                 cycle = next(cycles, None)
                 if cycle is None:
                     break
                 check_finite(prepared, cycle)
                 # The updates gave up the memory of the state before: from here on this one counts.
-                reached = Reached(cycle.state, best, prepared.task.resets.tolist())
+                reached = Reached(cycle.state, reached.best, prepared.task.resets.tolist())
                 self._unsaved.append(cycle.rolled_out)
-                row, best = measure(prepared, cycle, best, scale)
-                reached = reached._replace(best=best)
+                row = measure(prepared, cycle, scale)
                 self.rows.append(row)
-                directory.log(row)
-                events.add(row)
-                now = time.monotonic()
-                directory.log_time({"cycle": cycle.state.cycles, "seconds": now - started})
-                started = now
+                reached = self._decided(reached, playing)
+                if "recovered" in row:
+                    cycles = self._cycles(reached, buffer)
+                started = self._log(row, events, started)
                 yield Report(row, cycle.state.transitions)
                 if due():
                     self._checkpoint(reached, buffer)
@@ -183,14 +185,38 @@ class Session:
             raise
         finally:
             events.close()
-        write_result(prepared, directory, reached.state, best, buffer, self.rows, scale)
+        write_result(prepared, directory, reached.state, reached.best, buffer, self.rows, scale)
 
-    def _converged(self) -> bool:
+    def _cycles(self, reached: Reached, buffer: EpisodeBuffer) -> Iterator[Cycle]:
+        """The game from there on, slower after each recovery."""
+        prepared = self.prepared
+        game = slowed(prepared.game, Progress.of(self.rows).recoveries)
+        return girl(game, prepared.task, prepared.expert, buffer, reached.state)
+
+    def _log(self, row: dict[str, Any], events: EventLog, since: float) -> float:
+        """A line of metrics, and one of the time that it took; returns when that was."""
+        self.directory.log(row)
+        events.add(row)
+        now = time.monotonic()
+        self.directory.log_time({"cycle": row["cycle"], "seconds": now - since})
+        return now
+
+    def _stops(self) -> bool:
         patience = self.prepared.config.patience
-        if patience is None:
-            return False
-        scores = [row["mmd2_mu"] for row in self.rows if "mmd2_mu" in row]
-        return bool(scores) and len(scores) - 1 - int(np.argmin(scores)) >= patience
+        return patience is not None and Progress.of(self.rows).stop(patience) is not None
+
+    def _decided(self, reached: Reached, playing: Any) -> Reached:
+        """What follows from the newest row: who played is the best so far, or the best plays on."""
+        row = self.rows[-1]
+        if "mmd2_mu" not in row:
+            return reached
+        progress = Progress.of(self.rows)
+        if progress.best is progress.measured[-1]:
+            reached = reached._replace(best=playing)
+        if recovers(self.prepared, progress):
+            row["recovered"] = 1
+            reached = reached._replace(state=gone_back(reached.state, reached.best))
+        return reached
 
     def _checkpoint(self, reached: Reached, buffer: EpisodeBuffer) -> None:
         """Episodes since the last one, then the players: in this order a kill loses nothing."""
@@ -217,7 +243,7 @@ class Session:
         checkpoints.save(state.cycles, trees, values, since=state.cycles - len(buffer))
         episodes.clear()
 
-    def _restore(self, state: State, best: Best, buffer: EpisodeBuffer) -> tuple[State, Best]:
+    def _restore(self, state: State, best: Any, buffer: EpisodeBuffer) -> tuple[State, Any]:
         prepared, checkpoints = self.prepared, self.directory.checkpoints
         trees, values = checkpoints.load({"cost": state.cost, "solver": state.solver, "best": best})
         prepared.game.cost.check(trees["cost"], prepared.cost)

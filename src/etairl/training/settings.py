@@ -1,7 +1,7 @@
 """What a run of imitation is asked to do."""
 
 from dataclasses import dataclass, field, fields
-from typing import get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from etairl.algorithms.girl import GirlConfig
 from etairl.algorithms.registry import ALGORITHMS, Algorithm
@@ -15,6 +15,8 @@ from etairl.regularisers import parse_regulariser
 from etairl.solvers.players import SACSettings
 from etairl.solvers.solver import SolverConfig
 from etairl.types import HorizonMode, InputError, check_choice, check_range, check_seed
+
+Keep = Literal["last", "best"]
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,13 @@ class TrainConfig:
     measure_every: int = 5
     """cycles between two measurements of MMD²"""
     patience: int | None = None
-    """stop when MMD² of mu has not improved for so many measurements; none to continue"""
+    """stop when MMD² of mu, smoothed and against demonstrations that were held out where there are
+    any, has for so many measurements not improved, or been as small as that of the expert against
+    itself; none to continue"""
+    keep: Keep = "last"
+    """the policy to keep: last, or best, the one that played when that MMD² was smallest"""
+    recover: bool = False
+    """after a collapse go back to the best policy, with half the learning rates; at most 3 times"""
     girl: GirlConfig = field(default_factory=GirlConfig)
     cost: CostConfig = field(default_factory=GanConfig)
     """the settings of the cost family; which one, the algorithm says"""
@@ -103,6 +111,16 @@ class TrainConfig:
             players = (self.eta, self.omega, self.solver.temperature, self.solver.weighs_time)
             self.cost.check(Players(*players))
             self.choices.check(self.cost, self.eta)
+
+    @staticmethod
+    def upgraded(data: dict[str, Any]) -> dict[str, Any]:
+        """Settings of a file, also of versions up to 0.3."""
+        return {"keep": "last", "recover": False} | data
+
+    @property
+    def watches(self) -> bool:
+        """Whether it decides something by what it has reached so far."""
+        return self.patience is not None or self.keep == "best" or self.recover
 
     def _check_idle(self) -> None:
         check_range(self, "[0, 1]", "idle_share")
