@@ -154,7 +154,7 @@ def print_inspection(i: Inspection) -> None:
     facts(
         i.name if i.environment is None else f"{i.name} ({i.environment})",
         [
-            ("episodes", f"{i.episodes} with {i.steps} steps"),
+            ("episodes", f"{i.episodes} with {_steps(i.steps, i.thinned_from)}"),
             ("length", _range(i.length)),
             (
                 "return",
@@ -181,6 +181,10 @@ def print_inspection(i: Inspection) -> None:
         out().print(f"warning: {warning}", style="yellow", markup=False)
 
 
+def _steps(rows: int, thinned_from: int | None) -> str:
+    return f"{rows} steps" if thinned_from is None else f"{rows} of {thinned_from} steps"
+
+
 def _range(r: Range) -> str:
     if r.low == r.high:
         return f"{r.low:.6g} each"
@@ -201,6 +205,8 @@ def _floor(floor: Floor | None) -> str:
 
 
 def _cycle(i: Inspection) -> str:
+    if i.thinned_from is not None:
+        return "unknown: steps were dropped, and a short cycle would look like a longer one"
     if i.mixing_time is None:
         return "none found: the episodes are too short to tell"
     if i.cycle is None:
@@ -221,7 +227,8 @@ def _copy(action: str, arguments: list[str]) -> int:
         save_demos(demos, config.output, overwrite=config.overwrite)
     t = demos.trajectories
     console = out()
-    console.print(f"{len(t)} episodes, {t.steps} steps → {config.output}", markup=False)
+    steps = _steps(t.steps, None if t.spans is None else int(t.durations.sum()))
+    console.print(f"{len(t)} episodes, {steps} → {config.output}", markup=False)
     if demos.clipped:
         console.print(
             f"{demos.clipped} of {t.steps} actions lay outside the bounds and were clipped"

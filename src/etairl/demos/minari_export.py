@@ -22,6 +22,11 @@ def write_minari(demos: Demos, dataset_id: str) -> None:
     if folder.exists():
         raise InputError(f"minari:{dataset_id} exists already; choose another name or version")
     t, spec = demos.trajectories, demos.spec
+    if t.spans is not None:
+        raise InputError(
+            f"minari:{dataset_id}: Minari has no field for thinned demonstrations; write them to a "
+            "name that ends in .npz"
+        )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about missing authors and environments

@@ -34,12 +34,15 @@ _EXPECTED = {
     "rewards": ("f", 1, False),
     "final_observations": ("f", 2, False),
     "tasks": ("f", 2, False),
+    "spans": ("iu", 1, False),
+    "next_observations": ("f", 2, False),
     "action_low": ("f", 1, False),
     "action_high": ("f", 1, False),
     "discrete_actions": ("iu", 0, False),
     "environment": ("U", 0, False),
     "playing": ("U", 0, False),
 }
+_PER_STEP = ("actions", "terminals", "timeouts", "rewards", "spans", "next_observations")
 _KIND_NAMES = {
     "f": "floating-point",
     "b": "boolean",
@@ -57,7 +60,8 @@ def read_npz(path: Path, max_bytes: int = MAX_BYTES) -> tuple[Trajectories, Spec
             `timeouts` [steps], `episode_lengths` [episodes], and optionally `rewards` [steps],
             `final_observations` [episodes, obs], `tasks` [episodes, task], `action_low` and
             `action_high` [act], `discrete_actions`, `environment` and `playing` ("drawn" or
-            "greedy").
+            "greedy"). Thinned episodes have `spans` [steps], how many steps each row stands for,
+            and optionally `next_observations` [steps, obs].
         max_bytes: refuse files whose arrays declare more than this.
 
     Returns:
@@ -105,6 +109,8 @@ def _read_headers(archive: zipfile.ZipFile) -> dict[str, _Header]:
         if member.flag_bits & 0x1:
             raise InputError(f"{name} is encrypted; store plain arrays")
         headers[name] = _read_header(archive, member, name)
+    if "spans" not in headers:
+        headers.pop("next_observations", None)  # where every step is there they say nothing new
     missing = [name for name, (*_, must) in _EXPECTED.items() if must and name not in headers]
     if missing:
         has = ", ".join(sorted(headers)) or "none of the expected arrays"
@@ -176,9 +182,11 @@ def _check_headers(headers: dict[str, _Header], max_bytes: int) -> None:
 
 def _check_sizes_agree(headers: dict[str, _Header]) -> None:
     sizes = {
-        "steps": (headers["observations"], ("actions", "terminals", "timeouts", "rewards"), 0),
+        "steps": (headers["observations"], _PER_STEP, 0),
         "episodes": (headers["episode_lengths"], ("final_observations", "tasks"), 0),
-        "observation columns": (headers["observations"], ("final_observations",), 1),
+        "observation columns": (
+            *(headers["observations"], ("final_observations", "next_observations"), 1),
+        ),
         "action columns": (headers["actions"], ("action_low", "action_high"), -1),
     }
     for what, (reference, others, axis) in sizes.items():
@@ -221,6 +229,8 @@ def _to_trajectories(arrays: dict[str, np.ndarray]) -> tuple[Trajectories, Spec]
         rewards=arrays.get("rewards"),
         final_observations=arrays.get("final_observations"),
         tasks=arrays.get("tasks"),
+        spans=arrays.get("spans"),
+        next_observations=arrays.get("next_observations"),
     )
     low, high = arrays.get("action_low"), arrays.get("action_high")
     spec = Spec(
@@ -253,6 +263,8 @@ def write_npz(demos: Demos, path: Path) -> None:
         "episode_lengths": t.lengths,
         "final_observations": t.final_observations,
         "tasks": t.tasks,
+        "spans": t.spans,
+        "next_observations": t.next_observations,
         "action_low": spec.action_low,
         "action_high": spec.action_high,
         "discrete_actions": spec.discrete_actions,

@@ -202,8 +202,9 @@ def _longer(stage: Stage, behaviours: list[Behaviour]) -> list[Behaviour]:
         (name, kind): Role(policy, kind == "drawn") for name, policy in stage.everyone.items()
     }
     played = {name: t for (name, _), t in stage.play(cast, LONGER).items()}
-    shown = fitting_demos(prepared.config, prepared.task, Selection(None, horizon)).trajectories
-    if shown.lengths.max() < horizon and stage.expert is not None:
+    select = Selection(None, horizon, prepared.config.every)
+    shown = fitting_demos(prepared.config, prepared.task, select).trajectories
+    if shown.durations.max() < horizon and stage.expert is not None:
         again = replace(stage, seed=stage.seed + 500)
         role: dict[tuple[str, Playing], Role] = {
             (EXPERT, kind): Role(stage.expert, kind == "drawn")

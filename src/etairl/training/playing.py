@@ -63,5 +63,6 @@ def playing_seed(config: TrainConfig, seed: int) -> int:
 def held_out_demos(prepared: Prepared) -> Trajectories | None:
     """Demonstrations that the learner did not see, if there are enough to compare."""
     config, used = prepared.config, len(prepared.demos.trajectories)
-    every = fitting_demos(config, prepared.task, Selection(None, config.horizon)).trajectories
-    return None if len(every) < used + 2 else every.take(np.arange(used, len(every)))
+    select = Selection(None, config.horizon, config.every)
+    known = fitting_demos(config, prepared.task, select).trajectories
+    return None if len(known) < used + 2 else known.take(np.arange(used, len(known)))

@@ -153,6 +153,8 @@ class Result:
         if features is None:
             return None
         names, weights, values = features
+        if t.spans is not None:
+            values = values[t.row_of_step]
         return names, weights, weighted_means(values, seen.episodes.offsets, self.config.future)
 
 

@@ -71,6 +71,11 @@ def demonstration(
         )
     episode = demonstrations.take(np.array([number]))
     name = f"demonstration {number}"
+    if episode.spans is not None:
+        raise InputError(
+            f"{name} is thinned: what happened between its steps is not known; draw the learner "
+            "alone (--beside nothing)"
+        )
     if scene.load(_every_observation(episode)):
         return _recorded(episode, name, scene, steps)
     return _replayed(episode, f"actions of {name}, other start", scene, steps)
