@@ -60,7 +60,7 @@ class ExpertBuffer(NamedTuple):
             with_next: leave out steps whose next observation is unknown.
         """
         stored = _apart(trajectories, with_next)
-        buffer = EpisodeBuffer(stored.steps + len(stored), stored.obs_dim, stored.act_dim)
+        buffer = EpisodeBuffer(stored.steps + len(stored), stored.obs_dim, actions.shape[1])
         buffer.extend(stored, actions)
         episodes = buffer.newest()
         if trajectories.spans is not None:

@@ -150,7 +150,6 @@ def _info(arguments: list[str]) -> int:
 def print_inspection(i: Inspection) -> None:
     """Print an inspection for people."""
     finals = "known" if i.final_observations else "unknown"
-    clipped = f" after clipping {i.actions_clipped} of {i.steps}" if i.actions_clipped else ""
     facts(
         i.name if i.environment is None else f"{i.name} ({i.environment})",
         [
@@ -161,9 +160,7 @@ def print_inspection(i: Inspection) -> None:
                 "unknown: the file has no rewards" if i.returns is None else _range(i.returns),
             ),
             ("observations", f"{i.obs_dim} columns{_constant(i.constant_observations)}"),
-            ("actions", f"{i.act_dim} columns{_constant(i.constant_actions)}"),
-            ("action range", f"{i.action.low:.4g} to {i.action.high:.4g}{clipped}"),
-            ("played", f"{i.playing}{', a guess from the data' if i.playing_guessed else ''}"),
+            *_actions(i),
             *([] if i.task_dim is None else [("task vector", f"{i.task_dim} columns")]),
             ("NaN or infinite", "none"),
             (
@@ -171,8 +168,8 @@ def print_inspection(i: Inspection) -> None:
                 f"{i.terminated} terminated, {i.episodes - i.terminated} truncated, "
                 f"{i.ended_early} shorter than the longest; final observations {finals}",
             ),
-            ("MMD² floor", _floor(i.floor_raw)),
-            ("  standardised", _floor(i.floor_standardised)),
+            ("MMD² floor", _floor(i.floor_raw, i.act_dim)),
+            ("  standardised", _floor(i.floor_standardised, i.act_dim)),
             ("movement cycle", _cycle(i)),
             ("suggested η", f"{i.advice.eta}: {i.advice.reason}"),
         ],
@@ -195,13 +192,23 @@ def _constant(columns: list[int]) -> str:
     return f", constant: {', '.join(map(str, columns))}" if columns else ""
 
 
-def _floor(floor: Floor | None) -> str:
+def _actions(i: Inspection) -> list[tuple[str, str]]:
+    played = f"{i.playing or 'unknown'}{', a guess from the data' if i.playing_guessed else ''}"
+    if i.action is None:
+        return [("actions", "none: observations alone"), ("played", played)]
+    clipped = f" after clipping {i.actions_clipped} of {i.steps}" if i.actions_clipped else ""
+    return [
+        ("actions", f"{i.act_dim} columns{_constant(i.constant_actions)}"),
+        ("action range", f"{i.action.low:.4g} to {i.action.high:.4g}{clipped}"),
+        ("played", played),
+    ]
+
+
+def _floor(floor: Floor | None, act_dim: int) -> str:
     if floor is None:
         return "unknown: it takes 4 episodes to split them"
-    return (
-        f"95 % below {floor.high:.2e} "
-        f"(halves of {2 * floor.size} state-action pairs, {floor.splits} splits by episode)"
-    )
+    points = f"{2 * floor.size} {'state-action pairs' if act_dim else 'states'}"
+    return f"95 % below {floor.high:.2e} (halves of {points}, {floor.splits} splits by episode)"
 
 
 def _cycle(i: Inspection) -> str:

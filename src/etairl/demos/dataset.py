@@ -19,7 +19,8 @@ class Demos:
     """Expert trajectories and what is known about their task; `Demos.of` makes them.
 
     All actions lie within the bounds of `spec`: a simulator clamps them anyway, and a discriminator
-    would tell expert from learner by their range alone.
+    would tell expert from learner by their range alone. Where actions are not known, `spec` may
+    still say what those of the task are.
     """
 
     trajectories: Trajectories
@@ -32,7 +33,8 @@ class Demos:
 
     def __post_init__(self):
         columns = (self.trajectories.obs_dim, self.trajectories.act_dim)
-        if columns != (self.spec.obs_dim, self.spec.act_dim):
+        known = self.spec.act_dim if columns[1] else 0
+        if columns != (self.spec.obs_dim, known):
             raise InputError(
                 f"observations and actions have {columns[0]} and {columns[1]} columns, "
                 f"the task expects {self.spec.obs_dim} and {self.spec.act_dim}"
@@ -61,6 +63,8 @@ class Demos:
 
 
 def _within_bounds(actions: np.ndarray, spec: Spec) -> tuple[np.ndarray, int]:
+    if actions.shape[1] == 0:
+        return actions, 0
     if spec.discrete_actions is not None:
         bad = (actions != np.floor(actions)) | (actions < 0) | (actions >= spec.discrete_actions)
         if bad.any():
@@ -114,9 +118,11 @@ class Selection:
     """only the first T steps of each episode"""
     every: int | None = None
     """only every M-th step of each episode, starting with the first; time indices are kept"""
+    no_actions: bool = False
+    """leave the actions out, to imitate from observations alone"""
 
     def __post_init__(self):
-        check_range(self, "[1, inf)", *vars(self))
+        check_range(self, "[1, inf)", "episodes", "steps", "every")
 
     def __call__(self, trajectories: Trajectories) -> Trajectories:
         """The selected part."""
@@ -132,7 +138,7 @@ class Selection:
             trajectories = _first_steps(trajectories, self.steps)
         if self.every is not None and self.every > 1:
             trajectories = _every(trajectories, self.every)
-        return trajectories
+        return trajectories.without_actions() if self.no_actions else trajectories
 
 
 def _first_steps(t: Trajectories, steps: int) -> Trajectories:

@@ -27,7 +27,7 @@ _LONGEST_TEXT = 200
 # Of each array: the kinds of its numbers, its dimensions, and whether a file must have it.
 _EXPECTED = {
     "observations": ("f", 2, True),
-    "actions": ("fiu", 2, True),
+    "actions": ("fiu", 2, False),
     "terminals": ("b", 1, True),
     "timeouts": ("b", 1, True),
     "episode_lengths": ("iu", 1, True),
@@ -56,8 +56,8 @@ def read_npz(path: Path, max_bytes: int = MAX_BYTES) -> tuple[Trajectories, Spec
     """Read and check demonstrations.
 
     Args:
-        path: a file with `observations` [steps, obs], `actions` [steps, act], `terminals` and
-            `timeouts` [steps], `episode_lengths` [episodes], and optionally `rewards` [steps],
+        path: a file with `observations` [steps, obs], `terminals` and `timeouts` [steps],
+            `episode_lengths` [episodes], and optionally `actions` [steps, act], `rewards` [steps],
             `final_observations` [episodes, obs], `tasks` [episodes, task], `action_low` and
             `action_high` [act], `discrete_actions`, `environment` and `playing` ("drawn" or
             "greedy"). Thinned episodes have `spans` [steps], how many steps each row stands for,
@@ -111,6 +111,9 @@ def _read_headers(archive: zipfile.ZipFile) -> dict[str, _Header]:
         headers[name] = _read_header(archive, member, name)
     if "spans" not in headers:
         headers.pop("next_observations", None)  # where every step is there they say nothing new
+    if "actions" not in headers:
+        for name in ("action_low", "action_high", "discrete_actions"):
+            headers.pop(name, None)
     missing = [name for name, (*_, must) in _EXPECTED.items() if must and name not in headers]
     if missing:
         has = ", ".join(sorted(headers)) or "none of the expected arrays"
@@ -175,7 +178,7 @@ def _check_headers(headers: dict[str, _Header], max_bytes: int) -> None:
                 f"{name} must have {dimensions} dimensions, its shape is {list(header.shape)}"
             )
     for name in ("observations", "actions"):
-        if 0 in headers[name].shape:
+        if name in headers and 0 in headers[name].shape:
             raise InputError(f"{name} is empty: its shape is {list(headers[name].shape)}")
     _check_sizes_agree(headers)
 
@@ -187,8 +190,9 @@ def _check_sizes_agree(headers: dict[str, _Header]) -> None:
         "observation columns": (
             *(headers["observations"], ("final_observations", "next_observations"), 1),
         ),
-        "action columns": (headers["actions"], ("action_low", "action_high"), -1),
     }
+    if "actions" in headers:
+        sizes |= {"action columns": (headers["actions"], ("action_low", "action_high"), -1)}
     for what, (reference, others, axis) in sizes.items():
         for name in others:
             if name in headers and headers[name].shape[axis] != reference.shape[axis]:
@@ -222,7 +226,7 @@ def _to_trajectories(arrays: dict[str, np.ndarray]) -> tuple[Trajectories, Spec]
         raise InputError(f"the episode lengths sum to {sum(lengths)}, but there are {steps} steps")
     trajectories = Trajectories(
         observations=arrays["observations"],
-        actions=arrays["actions"],
+        actions=arrays.get("actions", np.zeros((steps, 0), np.float32)),
         terminated=arrays["terminals"],
         truncated=arrays["timeouts"],
         offsets=offsets_of(np.array(lengths, np.int64)),
@@ -256,7 +260,7 @@ def write_npz(demos: Demos, path: Path) -> None:
     t, spec = demos.trajectories, demos.spec
     arrays = {
         "observations": t.observations,
-        "actions": t.actions,
+        "actions": t.actions if t.act_dim else None,
         "rewards": t.rewards,
         "terminals": t.terminated,
         "timeouts": t.truncated,

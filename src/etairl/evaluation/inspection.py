@@ -55,9 +55,10 @@ class Inspection:
     task_dim: int | None
     length: Range
     returns: Range | None
-    action: Range
-    playing: Playing
-    """whether the actions were drawn, or are the most likely ones"""
+    action: Range | None
+    """None where actions are not known"""
+    playing: Playing | None
+    """whether the actions were drawn, or are the most likely ones; None where nobody can tell"""
     playing_guessed: bool
     """whether that is a guess from the data: the source does not say it"""
     actions_clipped: int
@@ -105,7 +106,7 @@ def inspect(demos: Demos, seed: int = 0) -> Inspection:
         task_dim=None if t.tasks is None else t.tasks.shape[1],
         length=Range.of(t.durations),
         returns=None if t.returns is None else Range.of(t.returns),
-        action=Range.of(t.actions),
+        action=Range.of(t.actions) if t.act_dim else None,
         playing=playing,
         playing_guessed=guessed,
         actions_clipped=demos.clipped,
@@ -179,7 +180,13 @@ def _warnings(demos: Demos) -> list[str]:
         warnings.append(
             f"{demos.clipped} of {t.steps} actions lay outside the bounds and were clipped to them"
         )
-    unbounded = demos.spec.action_low is None and demos.spec.discrete_actions is None
+    if t.act_dim == 0:
+        warnings.append(
+            "there are no actions: train with --inputs state_next_state, or --inputs state"
+        )
+    unbounded = (
+        t.act_dim > 0 and demos.spec.action_low is None and demos.spec.discrete_actions is None
+    )
     if unbounded and t.actions.dtype.kind == "f" and np.abs(t.actions).max() > 1.0:
         warnings.append(
             "actions leave [-1, 1] and the file names no bounds; if the simulator clamps them, "

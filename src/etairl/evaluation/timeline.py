@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from etairl.demos.dataset import Standardiser
-from etairl.evaluation.matching import Distance, Reference, Steps, score
+from etairl.evaluation.matching import Distance, Reference, score
 from etairl.types import Trajectories
 
 QUARTERS = 4
@@ -84,7 +84,7 @@ class Expert:
 
 def timeline(rng: np.random.Generator, played: Trajectories, expert: Expert) -> Timeline:
     """How many are still alive, and how each quarter of the horizon compares with the expert's."""
-    steps, found = Steps.of(played), []
+    steps, found = expert.scaled.seen(played), []
     for number, (begin, end) in enumerate(quarters_of(expert.horizon)):
         own, reference = steps.window(begin, end), expert.windows[number]
         distances = {}

@@ -64,6 +64,11 @@ def check_shown(t: Trajectories) -> None:
             "these demonstrations are thinned, and a generator of futures needs all steps; leave "
             "out --every, or --idle"
         )
+    if t.act_dim == 0:
+        raise InputError(
+            "these demonstrations have no actions, and a generator of futures makes both; leave "
+            "out --idle"
+        )
 
 
 def hold_out(t: Trajectories, seed: int) -> tuple[Trajectories, Trajectories]:

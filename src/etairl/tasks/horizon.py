@@ -123,7 +123,7 @@ def with_self_loops(t: Trajectories, task: Task) -> Trajectories:
     return replace(
         t,
         observations=np.insert(t.observations, behind, absorbed, axis=0),
-        actions=np.insert(t.actions, behind, task.spec.zero_action, axis=0),
+        actions=np.insert(t.actions, behind, task.spec.zero_action[: t.act_dim], axis=0),
         terminated=np.zeros_like(truncated),
         truncated=truncated,
         offsets=offsets,

@@ -47,13 +47,16 @@ class Stage:
 
     @cached_property
     def kinds(self) -> tuple[Playing, Playing]:
-        """How the demonstrations were played, which the headline compares; then the other one."""
+        """How the demonstrations were played, which the headline compares; then the other one.
+
+        Where nobody can tell, drawn: as the learner plays while it learns.
+        """
         own, _ = self.demonstrated
-        return ("drawn", "greedy") if own == "drawn" else ("greedy", "drawn")
+        return ("greedy", "drawn") if own == "greedy" else ("drawn", "greedy")
 
     @cached_property
-    def demonstrated(self) -> tuple[Playing, bool]:
-        """How the demonstrations were played, and whether that is a guess."""
+    def demonstrated(self) -> tuple[Playing | None, bool]:
+        """How the demonstrations were played, and whether that is a guess; None if not known."""
         return playing_of(self.prepared.demos)
 
     @cached_property

@@ -105,6 +105,11 @@ class Prepared(NamedTuple):
         if self.demos.clipped:
             clipped = f"{self.demos.clipped} of {t.steps}"
             said.append(f"{clipped} demonstrated actions were clipped to the bounds")
+        if t.act_dim == 0:
+            said.append(
+                "the demonstrations have no actions: MMD² compares states alone, and behaviour "
+                "cloning is left out"
+            )
         short = (t.durations < horizon) & ~t.terminated[t.last_rows]
         if short.any():
             said.append(

@@ -29,7 +29,7 @@ def whole_offsets(offsets: np.ndarray) -> np.ndarray:
 def check_arrays(t: "Trajectories") -> None:
     """Refuse arrays that do not fit together, or hold what nobody can learn from."""
     for name, array in (("observations", t.observations), ("actions", t.actions)):
-        if array.ndim != 2 or array.shape[1] == 0:
+        if array.ndim != 2 or (name == "observations" and array.shape[1] == 0):
             raise InputError(
                 f"{name} must be 2-dimensional [steps, size] with at least one column, "
                 f"got shape {array.shape}"

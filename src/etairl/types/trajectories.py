@@ -30,6 +30,7 @@ class Trajectories:
 
     observations: Float[np.ndarray, "steps obs"]
     actions: Num[np.ndarray, "steps act"]
+    """What was done; without columns where only observations are known."""
     terminated: Bool[np.ndarray, " steps"]
     """The world ended the episode after this step: nothing to bootstrap from."""
     truncated: Bool[np.ndarray, " steps"]
@@ -81,7 +82,7 @@ class Trajectories:
 
     @property
     def act_dim(self) -> int:
-        """Columns of an action."""
+        """Columns of an action; 0 where actions are not known."""
         return self.actions.shape[1]
 
     @property
@@ -115,9 +116,13 @@ class Trajectories:
         return np.add.reduceat(self.rewards.astype(np.float64), self.offsets[:-1])
 
     def pairs(self, rows: Any = slice(None)) -> Float[np.ndarray, "some dims"]:
-        """State-action pairs $(s, a)$ as one array, as a discriminator or an MMD sees them."""
+        """State-action pairs $(s, a)$ as one array, as an MMD sees them; or states alone."""
         parts = [self.observations[rows], self.actions[rows]]
         return np.concatenate(parts, axis=1, dtype=np.float64)
+
+    def without_actions(self) -> "Trajectories":
+        """Observations alone."""
+        return replace(self, actions=np.zeros((self.steps, 0), np.float32))
 
     def repeated(self) -> "Trajectories":
         """With all steps: each row of a thinned episode again for every step it stands for.
