@@ -271,6 +271,9 @@ def test_spans_of_a_file_are_checked(tmp_path, spans, said):
     np.savez(file, **arrays, spans=np.array(spans))
     with pytest.raises(InputError, match=said):
         read_npz(file)
+    np.savez(file, **arrays, spans=np.array([900_000, 1]))
+    with pytest.raises(InputError, match="all steps that its rows stand for would take"):
+        read_npz(file, max_bytes=10_000_000)
     arrays |= {"next_observations": np.zeros((2, 2), np.float32)}
     np.savez(file, **arrays)
     assert read_npz(file)[0].spans is None  # where all steps are there, what follows is known

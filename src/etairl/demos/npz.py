@@ -74,7 +74,12 @@ def read_npz(path: Path, max_bytes: int = MAX_BYTES) -> tuple[Trajectories, Spec
             headers = _read_headers(archive)
             _check_headers(headers, max_bytes)
             arrays = {name: _read_array(archive, header) for name, header in headers.items()}
-        return *_to_trajectories(arrays), _playing(arrays)
+        trajectories, spec = _to_trajectories(arrays)
+        # Whoever compares all steps has them in memory.
+        each = trajectories.observations.nbytes // trajectories.steps
+        total = each * int(trajectories.durations.sum())
+        check_size(total, max_bytes, "all steps that its rows stand for would take")
+        return trajectories, spec, _playing(arrays)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     except zipfile.BadZipFile:
@@ -156,11 +161,11 @@ def _read_header(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -
     return header
 
 
-def check_size(total: int, max_bytes: int) -> None:
+def check_size(total: int, max_bytes: int, what: str = "its arrays declare") -> None:
     """Refuse arrays that declare more bytes than allowed."""
     if total > max_bytes:
         raise InputError(
-            f"its arrays declare {total / 2**30:.1f} GiB, more than the limit of "
+            f"{what} {total / 2**30:.1f} GiB, more than the limit of "
             f"{max_bytes / 2**30:.1f} GiB; raise the limit (max_bytes, --max-gib) if you trust it"
         )
 

@@ -125,7 +125,8 @@ def check_ready(jobs: Sequence[Job]) -> None:
     tried: set[tuple[Any, ...]] = set()
     for job in jobs:
         c = job.config
-        kind = (c.env, c.demos, c.demonstrations, c.every, c.horizon, c.mode, c.frozen_cost)
+        sizes = (c.demonstrations, c.every, c.horizon, c.mode)
+        kind = (c.env, c.demos, *sizes, c.frozen_cost, c.cost.needs_actions)
         if kind in tried:
             continue
         tried.add(kind)
