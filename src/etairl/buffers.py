@@ -34,11 +34,15 @@ class Episodes(NamedTuple):
     """row of the first step of each, in the buffer"""
     offsets: Int[np.ndarray, " episodes_and_one"]
     """number of its first step, among the steps of these episodes"""
+    recorded: Int[np.ndarray, " steps"] | None = None
+    """of thinned episodes: for each step the row that stands for it; `starts` are places here"""
 
     @staticmethod
-    def of(starts: np.ndarray, lengths: np.ndarray) -> "Episodes":
+    def of(
+        starts: np.ndarray, lengths: np.ndarray, recorded: np.ndarray | None = None
+    ) -> "Episodes":
         """Name episodes by where they start and how long they are."""
-        return Episodes(starts, offsets_of(lengths))
+        return Episodes(starts, offsets_of(lengths), recorded)
 
     @property
     def steps(self) -> int:
@@ -48,7 +52,8 @@ class Episodes(NamedTuple):
     def rows(self, steps: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
         """Where the steps of these numbers are in the buffer."""
         episode = np.searchsorted(self.offsets, steps, side="right") - 1
-        return steps + (self.starts - self.offsets[:-1])[episode]
+        rows = steps + (self.starts - self.offsets[:-1])[episode]
+        return rows if self.recorded is None else self.recorded[rows]
 
     def times(self, steps: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
         """How many steps of their episode came before the steps of these numbers."""

@@ -1,5 +1,6 @@
 """What both players of the game know and draw from: the learner's episodes, the expert's."""
 
+from dataclasses import replace
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -8,7 +9,7 @@ from jaxtyping import Int
 from etairl.buffers import EpisodeBuffer, Episodes, Transitions
 from etairl.eta import Eta
 from etairl.regularisers import Regulariser
-from etairl.types import InputError, MultiTask, Spec, Task, Trajectories
+from etairl.types import InputError, MultiTask, Spec, Task, Trajectories, offsets_of
 
 
 @runtime_checkable
@@ -58,11 +59,15 @@ class ExpertBuffer(NamedTuple):
             actions: their actions as the solver sees them.
             with_next: leave out steps whose next observation is unknown.
         """
-        rows = trajectories.steps + len(trajectories)
-        buffer = EpisodeBuffer(rows, trajectories.obs_dim, trajectories.act_dim)
-        buffer.extend(trajectories, actions)
+        stored = _apart(trajectories, with_next)
+        buffer = EpisodeBuffer(stored.steps + len(stored), stored.obs_dim, actions.shape[1])
+        buffer.extend(stored, actions)
         episodes = buffer.newest()
-        if with_next and trajectories.final_observations is None:
+        if trajectories.spans is not None:
+            starts = offsets_of(trajectories.durations)[:-1]
+            recorded = episodes.starts[trajectories.row_of_step]
+            episodes = Episodes.of(starts, trajectories.durations, recorded)
+        elif with_next and trajectories.final_observations is None:
             lengths = trajectories.lengths - 1
             if (lengths < 1).any():
                 raise InputError("a demonstration of one step has no next state to learn from")
@@ -70,8 +75,10 @@ class ExpertBuffer(NamedTuple):
         return ExpertBuffer(buffer, episodes, trajectories.tasks)
 
     def transitions(self) -> Transitions:
-        """Every step of every demonstration, once."""
+        """Every recorded step of every demonstration, once."""
         rows = self.episodes.rows(np.arange(self.episodes.steps))
+        if self.episodes.recorded is not None:
+            rows = np.unique(rows)
         return self.buffer.transitions(rows, (len(rows),))
 
     def drawn(self, seed: int, cycle: int, each: int) -> np.ndarray:
@@ -96,7 +103,30 @@ class ExpertBuffer(NamedTuple):
         chosen = np.concatenate(
             [self.drawn(seed, c, each) for c in range(max(0, cycle + 1 - cycles), cycle + 1)]
         )
-        return Episodes.of(self.episodes.starts[chosen], lengths[chosen])
+        return Episodes.of(self.episodes.starts[chosen], lengths[chosen], self.episodes.recorded)
+
+
+def _apart(t: Trajectories, with_next: bool) -> Trajectories:
+    """Rows of thinned episodes as episodes of one step each: the next row is not what followed."""
+    if t.spans is None:
+        return t
+    if with_next and t.next_observations is None:
+        raise InputError(
+            "these demonstrations are thinned, and what followed each step was not recorded: take "
+            "a cost that does not look at next states (--inputs state_action or state), or record "
+            "next_observations"
+        )
+    ended = t.terminated & (t.spans == 1)
+    return replace(
+        t,
+        terminated=ended,
+        truncated=~ended,
+        offsets=np.arange(t.steps + 1),
+        final_observations=t.next_observations,
+        tasks=None,
+        spans=None,
+        next_observations=None,
+    )
 
 
 SCAN = 50

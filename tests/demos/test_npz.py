@@ -82,9 +82,7 @@ def test_nothing_is_overwritten_unasked(demos, path):
         save_demos(demos, path.with_suffix(".csv"))
 
 
-@pytest.mark.parametrize(
-    "name", ["observations", "actions", "terminals", "timeouts", "episode_lengths"]
-)
+@pytest.mark.parametrize("name", ["observations", "terminals", "timeouts", "episode_lengths"])
 def test_a_missing_array_is_named(demos, path, name):
     given = arrays(demos)
     del given[name]

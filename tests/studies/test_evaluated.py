@@ -79,7 +79,7 @@ def test_a_study_that_asks_for_none_shows_the_end_of_its_runs(tmp_path):
     for job in study.jobs:
         file = study.run_path(job) / "result.json"
         fresh = [
-            policy(who, 900.0, playing=kind, beside=beside)
+            policy(who, 900.0, playing=kind, beside=beside, compared="states")
             for who in ("learner", "behaviour cloning", "expert")
             for kind, beside in (
                 ("greedy", "demonstrations, greedy by a guess"),
@@ -98,6 +98,7 @@ def test_a_study_that_asks_for_none_shows_the_end_of_its_runs(tmp_path):
     assert main(["report", str(study.path)]) == 0
     said = (study.path / "README.md").read_text()
     assert "Drawn or greedy is a guess from the demonstrations of Hopper-v5." in said
+    assert "MMD² of Hopper-v5 is of states alone: those demonstrations have no actions." in said
 
 
 def test_another_number_of_episodes_is_evaluated_again(study):

@@ -150,20 +150,17 @@ def _info(arguments: list[str]) -> int:
 def print_inspection(i: Inspection) -> None:
     """Print an inspection for people."""
     finals = "known" if i.final_observations else "unknown"
-    clipped = f" after clipping {i.actions_clipped} of {i.steps}" if i.actions_clipped else ""
     facts(
         i.name if i.environment is None else f"{i.name} ({i.environment})",
         [
-            ("episodes", f"{i.episodes} with {i.steps} steps"),
+            ("episodes", f"{i.episodes} with {_steps(i.steps, i.thinned_from)}"),
             ("length", _range(i.length)),
             (
                 "return",
                 "unknown: the file has no rewards" if i.returns is None else _range(i.returns),
             ),
             ("observations", f"{i.obs_dim} columns{_constant(i.constant_observations)}"),
-            ("actions", f"{i.act_dim} columns{_constant(i.constant_actions)}"),
-            ("action range", f"{i.action.low:.4g} to {i.action.high:.4g}{clipped}"),
-            ("played", f"{i.playing}{', a guess from the data' if i.playing_guessed else ''}"),
+            *_actions(i),
             *([] if i.task_dim is None else [("task vector", f"{i.task_dim} columns")]),
             ("NaN or infinite", "none"),
             (
@@ -171,14 +168,18 @@ def print_inspection(i: Inspection) -> None:
                 f"{i.terminated} terminated, {i.episodes - i.terminated} truncated, "
                 f"{i.ended_early} shorter than the longest; final observations {finals}",
             ),
-            ("MMD² floor", _floor(i.floor_raw)),
-            ("  standardised", _floor(i.floor_standardised)),
+            ("MMD² floor", _floor(i.floor_raw, i.act_dim)),
+            ("  standardised", _floor(i.floor_standardised, i.act_dim)),
             ("movement cycle", _cycle(i)),
             ("suggested η", f"{i.advice.eta}: {i.advice.reason}"),
         ],
     )
     for warning in i.warnings:
         out().print(f"warning: {warning}", style="yellow", markup=False)
+
+
+def _steps(rows: int, thinned_from: int | None) -> str:
+    return f"{rows} steps" if thinned_from is None else f"{rows} of {thinned_from} steps"
 
 
 def _range(r: Range) -> str:
@@ -191,16 +192,28 @@ def _constant(columns: list[int]) -> str:
     return f", constant: {', '.join(map(str, columns))}" if columns else ""
 
 
-def _floor(floor: Floor | None) -> str:
+def _actions(i: Inspection) -> list[tuple[str, str]]:
+    played = f"{i.playing or 'unknown'}{', a guess from the data' if i.playing_guessed else ''}"
+    if i.action is None:
+        return [("actions", "none: observations alone"), ("played", played)]
+    clipped = f" after clipping {i.actions_clipped} of {i.steps}" if i.actions_clipped else ""
+    return [
+        ("actions", f"{i.act_dim} columns{_constant(i.constant_actions)}"),
+        ("action range", f"{i.action.low:.4g} to {i.action.high:.4g}{clipped}"),
+        ("played", played),
+    ]
+
+
+def _floor(floor: Floor | None, act_dim: int) -> str:
     if floor is None:
         return "unknown: it takes 4 episodes to split them"
-    return (
-        f"95 % below {floor.high:.2e} "
-        f"(halves of {2 * floor.size} state-action pairs, {floor.splits} splits by episode)"
-    )
+    points = f"{2 * floor.size} {'state-action pairs' if act_dim else 'states'}"
+    return f"95 % below {floor.high:.2e} (halves of {points}, {floor.splits} splits by episode)"
 
 
 def _cycle(i: Inspection) -> str:
+    if i.thinned_from is not None:
+        return "unknown: steps were dropped, and a short cycle would look like a longer one"
     if i.mixing_time is None:
         return "none found: the episodes are too short to tell"
     if i.cycle is None:
@@ -221,7 +234,8 @@ def _copy(action: str, arguments: list[str]) -> int:
         save_demos(demos, config.output, overwrite=config.overwrite)
     t = demos.trajectories
     console = out()
-    console.print(f"{len(t)} episodes, {t.steps} steps → {config.output}", markup=False)
+    steps = _steps(t.steps, None if t.spans is None else int(t.durations.sum()))
+    console.print(f"{len(t)} episodes, {steps} → {config.output}", markup=False)
     if demos.clipped:
         console.print(
             f"{demos.clipped} of {t.steps} actions lay outside the bounds and were clipped"

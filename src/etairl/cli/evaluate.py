@@ -122,19 +122,13 @@ def print_behaviours(behaviours: list[Behaviour], result: Result) -> None:
         )
         for v in behaviours
     ]
-    columns = ("MMD² rho", "floor", "MMD² mu", "floor")
+    of = ", states" if behaviours[0].compared == "states" else ""
+    columns = (f"MMD² rho{of}", "floor", f"MMD² mu{of}", "floor")
     table(("", "return", "steps", "score", *columns), rows)
     raw = [(v.title, *_distance(v.mmd2_rho_raw), *_distance(v.mmd2_mu_raw)) for v in behaviours]
-    out().print("\nMMD² of plain observations and actions, whatever their units", markup=False)
+    what = "states" if of else "observations and actions"
+    out().print(f"\nMMD² of plain {what}, whatever their units", markup=False)
     table(("", *columns), raw)
-    playing, guessed = result.playing
-    said = "look" if guessed else "are"
-    how = f"{playing} (a guess from the data)" if guessed else playing
-    other = next(v for v in behaviours if v.playing != playing)
-    unlike = other.beside.startswith(DEMONSTRATIONS) and other.playing is not None
-    others = f"{other.playing} rows beside {other.beside}" + (
-        ", since the policy of the expert is not known" if unlike else ""
-    )
     errors = [d.error for v in behaviours for d in (v.mmd2_rho, v.mmd2_mu)]
     plain = max(d.error for v in behaviours for d in (v.mmd2_rho_raw, v.mmd2_mu_raw))
     features = (
@@ -145,7 +139,7 @@ def print_behaviours(behaviours: list[Behaviour], result: Result) -> None:
     )
     floor = behaviours[0].mmd2_mu.floor_by
     out().print(
-        f"\nThe demonstrations {said} {how}: {playing} rows beside them; {others}. score: 0 is "
+        f"\n{_beside(behaviours, result)} score: 0 is "
         "random, 1 whom a row stands beside. MMD² above in units of the demonstrations' spread; "
         "* where p < 0.05 that episodes of one law differ as much. floor: 95 % of comparisons of "
         "the expert with itself, at the same sizes, are below; in the first row by "
@@ -153,6 +147,24 @@ def print_behaviours(behaviours: list[Behaviour], result: Result) -> None:
         markup=False,
         soft_wrap=True,
     )
+
+
+def _beside(behaviours: list[Behaviour], result: Result) -> str:
+    """Whom the rows stand beside, and what of them is compared."""
+    playing, guessed = result.playing
+    alone = "They have no actions: MMD² compares states alone, and behaviour cloning is left out."
+    alone = alone if behaviours[0].compared == "states" else ""
+    if playing is None:
+        return f"It is not known whether the demonstrations are drawn or greedy. {alone}"
+    said = "look" if guessed else "are"
+    how = f"{playing} (a guess from the data)" if guessed else playing
+    other = next(v for v in behaviours if v.playing != playing)
+    unlike = other.beside.startswith(DEMONSTRATIONS) and other.playing is not None
+    others = f"{other.playing} rows beside {other.beside}" + (
+        ", since the policy of the expert is not known" if unlike else ""
+    )
+    text = f"The demonstrations {said} {how}: {playing} rows beside them; {others}. {alone}"
+    return text.rstrip()
 
 
 def print_quarters(behaviours: list[Behaviour], longer: bool = False) -> None:

@@ -62,6 +62,11 @@ class GanConfig(CostConfig):
     def needs_next(self) -> bool:
         return self.inputs == "state_next_state"
 
+    @property
+    @override
+    def needs_actions(self) -> bool:
+        return self.inputs == "state_action"
+
     @override
     def make(self, world: World) -> "Discriminator":
         return Discriminator(self, View(world.spec, self.inputs, world.absorbing))

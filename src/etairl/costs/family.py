@@ -145,6 +145,11 @@ class CostConfig(Protocol):
         """Whether the cost looks at the next state."""
         return False
 
+    @property
+    def needs_actions(self) -> bool:
+        """Whether the cost looks at the expert's actions."""
+        return True
+
     def make(self, world: World) -> Cost:
         """The cost of a run."""
         ...

@@ -79,6 +79,12 @@ class LinearConfig(CostConfig):
     def needs_next(self) -> bool:
         return self.inputs == "state_next_state"
 
+    @property
+    @override
+    def needs_actions(self) -> bool:
+        own = isinstance(parse_features(self.features), Own)  # which takes states and actions
+        return own or self.inputs == "state_action"
+
     @override
     def code(self) -> list[str]:
         return [self.features] if isinstance(parse_features(self.features), Own) else []

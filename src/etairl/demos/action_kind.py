@@ -21,9 +21,9 @@ _SAME = 4  # digits, in units of the spread, by which copies of a step are known
 _DISAGREE = 0.1  # share of pairs, or of states, with different actions
 
 
-def playing_of(demos: Demos) -> tuple[Playing, bool]:
-    """How the expert acted, and whether that is a guess."""
-    if demos.playing is not None:
+def playing_of(demos: Demos) -> tuple[Playing | None, bool]:
+    """How the expert acted, and whether that is a guess; None where nobody can tell."""
+    if demos.playing is not None or demos.trajectories.act_dim == 0:
         return demos.playing, False
     t = _distinct(demos.trajectories)
     pairs = Standardiser.of(t.pairs())(t.pairs())

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 import numpy as np
 from jaxtyping import Float
 
-from etairl.types import InputError, Spec, Trajectories, check_range, constant_columns, ragged_rows
+from etairl.types import InputError, Spec, Trajectories, check_range, constant_columns
 
 Playing = Literal["drawn", "greedy"]
 """How a policy acts: actions drawn from it, or the most likely ones."""
@@ -19,7 +19,8 @@ class Demos:
     """Expert trajectories and what is known about their task; `Demos.of` makes them.
 
     All actions lie within the bounds of `spec`: a simulator clamps them anyway, and a discriminator
-    would tell expert from learner by their range alone.
+    would tell expert from learner by their range alone. Where actions are not known, `spec` may
+    still say what those of the task are.
     """
 
     trajectories: Trajectories
@@ -32,7 +33,8 @@ class Demos:
 
     def __post_init__(self):
         columns = (self.trajectories.obs_dim, self.trajectories.act_dim)
-        if columns != (self.spec.obs_dim, self.spec.act_dim):
+        known = self.spec.act_dim if columns[1] else 0
+        if columns != (self.spec.obs_dim, known):
             raise InputError(
                 f"observations and actions have {columns[0]} and {columns[1]} columns, "
                 f"the task expects {self.spec.obs_dim} and {self.spec.act_dim}"
@@ -61,6 +63,8 @@ class Demos:
 
 
 def _within_bounds(actions: np.ndarray, spec: Spec) -> tuple[np.ndarray, int]:
+    if actions.shape[1] == 0:
+        return actions, 0
     if spec.discrete_actions is not None:
         bad = (actions != np.floor(actions)) | (actions < 0) | (actions >= spec.discrete_actions)
         if bad.any():
@@ -113,10 +117,12 @@ class Selection:
     steps: int | None = None
     """only the first T steps of each episode"""
     every: int | None = None
-    """only every M-th step of each episode, starting with the first"""
+    """only every M-th step of each episode, starting with the first; time indices are kept"""
+    no_actions: bool = False
+    """leave the actions out, to imitate from observations alone"""
 
     def __post_init__(self):
-        check_range(self, "[1, inf)", *vars(self))
+        check_range(self, "[1, inf)", "episodes", "steps", "every")
 
     def __call__(self, trajectories: Trajectories) -> Trajectories:
         """The selected part."""
@@ -130,38 +136,68 @@ class Selection:
             trajectories = trajectories.take(np.arange(self.episodes))
         if self.steps is not None:
             trajectories = _first_steps(trajectories, self.steps)
-        if self.every is not None:
+        if self.every is not None and self.every > 1:
             trajectories = _every(trajectories, self.every)
-        return trajectories
+        return trajectories.without_actions() if self.no_actions else trajectories
 
 
 def _first_steps(t: Trajectories, steps: int) -> Trajectories:
-    """Cut every episode after `steps` steps. A cut is a truncation, and what came next is known."""
-    kept = np.minimum(t.lengths, steps)
-    rows, after = ragged_rows(t.offsets[:-1], kept), t.offsets[:-1] + kept
-    cut = kept < t.lengths
-    truncated = t.truncated[rows]
-    truncated[(np.cumsum(kept) - 1)[cut]] = True
+    """Cut every episode after `steps` steps. A cut is a truncation.
+
+    What came next is known if it was recorded.
+    """
+    times, cut = t.times, t.durations > steps
+    rows = np.flatnonzero(times < steps)
+    lengths = np.bincount(t.episode_numbers[rows])
+    last, after = np.cumsum(lengths) - 1, t.offsets[:-1] + lengths
+    truncated = t.truncated[rows] | np.isin(np.arange(len(rows)), last[cut])
+    spans = None if t.spans is None else np.minimum(t.spans[rows], steps - times[rows])
     final = None
-    if t.final_observations is not None:
-        final = t.final_observations.copy()
-        final[cut] = t.observations[after[cut]]
-    elif cut.all():
-        final = t.observations[after]
-    return t.at_rows(rows, kept, truncated=truncated, final_observations=final)
+    if all(row < t.steps and times[row] == steps for row in after[cut]):
+        if t.final_observations is not None:
+            final = t.final_observations.copy()
+            final[cut] = t.observations[after[cut]]
+        elif cut.all():
+            final = t.observations[after]
+    return t.at_rows(rows, lengths, truncated=truncated, final_observations=final, spans=spans)
 
 
 def _every(t: Trajectories, stride: int) -> Trajectories:
-    """Keep steps 0, M, 2M, … of every episode.
+    """Keep steps 0, M, 2M, … of every episode, with their time indices.
 
-    The last kept step carries the episode's end mark, and each kept step the rewards of the steps
-    dropped after it, so that returns stay what they were.
+    Each kept step stands for itself and the steps dropped after it: it carries their rewards, so
+    that returns stay what they were, and the last one the episode's end mark. What followed a kept
+    step itself is kept, too, if it is known of all of them.
     """
-    kept = -(-t.lengths // stride)
-    rows = ragged_rows(t.offsets[:-1], kept, stride)
-    last = np.cumsum(kept) - 1
+    rows = np.flatnonzero(t.times % stride == 0)
+    lengths = np.bincount(t.episode_numbers[rows])
+    if (lengths != -(-t.durations // stride)).any():
+        raise InputError(
+            f"some of the steps 0, {stride}, {2 * stride}, … were not recorded: these "
+            "demonstrations are thinned already; keep a multiple of what they keep"
+        )
+    last = np.cumsum(lengths) - 1
     terminated, truncated = t.terminated[rows], t.truncated[rows]
     terminated[last] = t.terminated[t.last_rows]
     truncated[last] = t.truncated[t.last_rows]
-    rewards = None if t.rewards is None else np.add.reduceat(t.rewards, rows)
-    return t.at_rows(rows, kept, terminated=terminated, truncated=truncated, rewards=rewards)
+    spans = np.ones(t.steps, np.int64) if t.spans is None else t.spans
+    return t.at_rows(
+        rows,
+        lengths,
+        terminated=terminated,
+        truncated=truncated,
+        rewards=None if t.rewards is None else np.add.reduceat(t.rewards, rows),
+        spans=np.add.reduceat(spans, rows),
+        next_observations=_following(t, rows),
+    )
+
+
+def _following(t: Trajectories, rows: np.ndarray) -> np.ndarray | None:
+    """The observations after the steps of these rows; None if one of them is unknown."""
+    if t.spans is not None:
+        return None if t.next_observations is None else t.next_observations[rows]
+    ends = np.isin(rows, t.last_rows)
+    following = t.observations[np.where(ends, rows, rows + 1)]
+    if t.final_observations is not None:
+        following[ends] = t.final_observations[t.episode_numbers[rows[ends]]]
+    return None if t.final_observations is None and ends.any() else following

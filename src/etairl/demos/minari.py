@@ -111,6 +111,7 @@ class Extras:
 
     rewards: bool = True
     final_observations: bool = True
+    actions: bool = True
     tasks: list[list[float]] | None = None
     task_dtype: str | None = None
     environment: str | None = None
@@ -126,7 +127,8 @@ class Extras:
             return Extras()
         try:
             extras = Extras(**value)
-            assert all(isinstance(x, bool) for x in (extras.rewards, extras.final_observations))
+            known = (extras.rewards, extras.final_observations, extras.actions)
+            assert all(isinstance(x, bool) for x in known)
             assert extras.task_dtype in (None, "float32", "float64")
             assert extras.environment is None or isinstance(extras.environment, str)
             assert extras.playing in (None, *PLAYINGS)
@@ -204,7 +206,7 @@ def _to_trajectories(episodes: list[_Episode], extras: Extras) -> Trajectories:
     if rewards.dtype.kind != "f":
         rewards = rewards.astype(np.float64)
     final = np.stack([rows[-1] for rows in observations])
-    return Trajectories(
+    found = Trajectories(
         observations=np.concatenate([rows[:-1] for rows in observations]),
         actions=np.concatenate([_rows(e.actions) for e in episodes]),
         terminated=np.concatenate([e.terminated[:] for e in episodes]),
@@ -214,6 +216,7 @@ def _to_trajectories(episodes: list[_Episode], extras: Extras) -> Trajectories:
         final_observations=final if extras.final_observations else None,
         tasks=None if extras.tasks is None else np.array(extras.tasks, dtype=extras.task_dtype),
     )
+    return found if extras.actions else found.without_actions()
 
 
 def _rows(leaves: list[h5py.Dataset]) -> np.ndarray:
@@ -223,6 +226,8 @@ def _rows(leaves: list[h5py.Dataset]) -> np.ndarray:
 def _to_spec(
     space: gymnasium.Space, t: Trajectories, extras: Extras, environment: str | None
 ) -> Spec:
+    if t.act_dim == 0:
+        return Spec(t.obs_dim, 0, environment=extras.environment)
     if isinstance(space, gymnasium.spaces.Discrete):
         if space.start != 0:
             raise InputError(f"discrete actions must start at 0, these start at {space.start}")

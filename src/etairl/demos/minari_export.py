@@ -12,7 +12,7 @@ from minari.data_collector import EpisodeBuffer
 
 from etairl.demos.dataset import Demos
 from etairl.demos.minari import EXTRAS_KEY, Extras, check_dataset_name, minari_root
-from etairl.types import InputError
+from etairl.types import InputError, Trajectories
 
 
 def write_minari(demos: Demos, dataset_id: str) -> None:
@@ -22,6 +22,11 @@ def write_minari(demos: Demos, dataset_id: str) -> None:
     if folder.exists():
         raise InputError(f"minari:{dataset_id} exists already; choose another name or version")
     t, spec = demos.trajectories, demos.spec
+    if t.spans is not None:
+        raise InputError(
+            f"minari:{dataset_id}: Minari has no field for thinned demonstrations; write them to a "
+            "name that ends in .npz"
+        )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about missing authors and environments
@@ -31,7 +36,7 @@ def write_minari(demos: Demos, dataset_id: str) -> None:
                 observation_space=_box(t.observations, None, None),
                 action_space=gymnasium.spaces.Discrete(spec.discrete_actions)
                 if spec.discrete_actions
-                else _box(t.actions, spec.action_low, spec.action_high),
+                else _box(_actions(t), spec.action_low, spec.action_high),
                 description=f"exported by etairl from {demos.name}",
                 data_format="hdf5",
                 jpeg_encoding=False,
@@ -47,6 +52,7 @@ def _extras(demos: Demos) -> Extras:
     return Extras(
         rewards=t.rewards is not None,
         final_observations=t.final_observations is not None,
+        actions=t.act_dim > 0,
         tasks=None if t.tasks is None else t.tasks.tolist(),
         task_dtype=None if t.tasks is None else str(t.tasks.dtype),
         environment=spec.environment,
@@ -65,7 +71,7 @@ def _buffer(demos: Demos, episode: int) -> EpisodeBuffer:
     final = (
         t.observations[rows][-1] if t.final_observations is None else t.final_observations[episode]
     )
-    actions = t.actions[rows]
+    actions = _actions(t)[rows]
     rewards = np.zeros(len(actions), np.float32) if t.rewards is None else t.rewards[rows]
     return EpisodeBuffer(
         id=episode,
@@ -75,6 +81,11 @@ def _buffer(demos: Demos, episode: int) -> EpisodeBuffer:
         terminations=t.terminated[rows],  # pyright: ignore[reportArgumentType]
         truncations=t.truncated[rows],  # pyright: ignore[reportArgumentType]
     )
+
+
+def _actions(t: Trajectories) -> np.ndarray:
+    """Zeros where they are unknown; the metadata says so."""
+    return t.actions if t.act_dim else np.zeros((t.steps, 1), np.float32)
 
 
 def _box(rows: np.ndarray, low: tuple | None, high: tuple | None) -> gymnasium.spaces.Box:

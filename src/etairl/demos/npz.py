@@ -27,19 +27,22 @@ _LONGEST_TEXT = 200
 # Of each array: the kinds of its numbers, its dimensions, and whether a file must have it.
 _EXPECTED = {
     "observations": ("f", 2, True),
-    "actions": ("fiu", 2, True),
+    "actions": ("fiu", 2, False),
     "terminals": ("b", 1, True),
     "timeouts": ("b", 1, True),
     "episode_lengths": ("iu", 1, True),
     "rewards": ("f", 1, False),
     "final_observations": ("f", 2, False),
     "tasks": ("f", 2, False),
+    "spans": ("iu", 1, False),
+    "next_observations": ("f", 2, False),
     "action_low": ("f", 1, False),
     "action_high": ("f", 1, False),
     "discrete_actions": ("iu", 0, False),
     "environment": ("U", 0, False),
     "playing": ("U", 0, False),
 }
+_PER_STEP = ("actions", "terminals", "timeouts", "rewards", "spans", "next_observations")
 _KIND_NAMES = {
     "f": "floating-point",
     "b": "boolean",
@@ -53,11 +56,12 @@ def read_npz(path: Path, max_bytes: int = MAX_BYTES) -> tuple[Trajectories, Spec
     """Read and check demonstrations.
 
     Args:
-        path: a file with `observations` [steps, obs], `actions` [steps, act], `terminals` and
-            `timeouts` [steps], `episode_lengths` [episodes], and optionally `rewards` [steps],
+        path: a file with `observations` [steps, obs], `terminals` and `timeouts` [steps],
+            `episode_lengths` [episodes], and optionally `actions` [steps, act], `rewards` [steps],
             `final_observations` [episodes, obs], `tasks` [episodes, task], `action_low` and
             `action_high` [act], `discrete_actions`, `environment` and `playing` ("drawn" or
-            "greedy").
+            "greedy"). Thinned episodes have `spans` [steps], how many steps each row stands for,
+            and optionally `next_observations` [steps, obs].
         max_bytes: refuse files whose arrays declare more than this.
 
     Returns:
@@ -70,7 +74,12 @@ def read_npz(path: Path, max_bytes: int = MAX_BYTES) -> tuple[Trajectories, Spec
             headers = _read_headers(archive)
             _check_headers(headers, max_bytes)
             arrays = {name: _read_array(archive, header) for name, header in headers.items()}
-        return *_to_trajectories(arrays), _playing(arrays)
+        trajectories, spec = _to_trajectories(arrays)
+        # Whoever compares all steps has them in memory.
+        each = trajectories.observations.nbytes // trajectories.steps
+        total = each * int(trajectories.durations.sum())
+        check_size(total, max_bytes, "all steps that its rows stand for would take")
+        return trajectories, spec, _playing(arrays)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     except zipfile.BadZipFile:
@@ -105,6 +114,11 @@ def _read_headers(archive: zipfile.ZipFile) -> dict[str, _Header]:
         if member.flag_bits & 0x1:
             raise InputError(f"{name} is encrypted; store plain arrays")
         headers[name] = _read_header(archive, member, name)
+    if "spans" not in headers:
+        headers.pop("next_observations", None)  # where every step is there they say nothing new
+    if "actions" not in headers:
+        for name in ("action_low", "action_high", "discrete_actions"):
+            headers.pop(name, None)
     missing = [name for name, (*_, must) in _EXPECTED.items() if must and name not in headers]
     if missing:
         has = ", ".join(sorted(headers)) or "none of the expected arrays"
@@ -147,11 +161,11 @@ def _read_header(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -
     return header
 
 
-def check_size(total: int, max_bytes: int) -> None:
+def check_size(total: int, max_bytes: int, what: str = "its arrays declare") -> None:
     """Refuse arrays that declare more bytes than allowed."""
     if total > max_bytes:
         raise InputError(
-            f"its arrays declare {total / 2**30:.1f} GiB, more than the limit of "
+            f"{what} {total / 2**30:.1f} GiB, more than the limit of "
             f"{max_bytes / 2**30:.1f} GiB; raise the limit (max_bytes, --max-gib) if you trust it"
         )
 
@@ -169,18 +183,21 @@ def _check_headers(headers: dict[str, _Header], max_bytes: int) -> None:
                 f"{name} must have {dimensions} dimensions, its shape is {list(header.shape)}"
             )
     for name in ("observations", "actions"):
-        if 0 in headers[name].shape:
+        if name in headers and 0 in headers[name].shape:
             raise InputError(f"{name} is empty: its shape is {list(headers[name].shape)}")
     _check_sizes_agree(headers)
 
 
 def _check_sizes_agree(headers: dict[str, _Header]) -> None:
     sizes = {
-        "steps": (headers["observations"], ("actions", "terminals", "timeouts", "rewards"), 0),
+        "steps": (headers["observations"], _PER_STEP, 0),
         "episodes": (headers["episode_lengths"], ("final_observations", "tasks"), 0),
-        "observation columns": (headers["observations"], ("final_observations",), 1),
-        "action columns": (headers["actions"], ("action_low", "action_high"), -1),
+        "observation columns": (
+            *(headers["observations"], ("final_observations", "next_observations"), 1),
+        ),
     }
+    if "actions" in headers:
+        sizes |= {"action columns": (headers["actions"], ("action_low", "action_high"), -1)}
     for what, (reference, others, axis) in sizes.items():
         for name in others:
             if name in headers and headers[name].shape[axis] != reference.shape[axis]:
@@ -214,13 +231,15 @@ def _to_trajectories(arrays: dict[str, np.ndarray]) -> tuple[Trajectories, Spec]
         raise InputError(f"the episode lengths sum to {sum(lengths)}, but there are {steps} steps")
     trajectories = Trajectories(
         observations=arrays["observations"],
-        actions=arrays["actions"],
+        actions=arrays.get("actions", np.zeros((steps, 0), np.float32)),
         terminated=arrays["terminals"],
         truncated=arrays["timeouts"],
         offsets=offsets_of(np.array(lengths, np.int64)),
         rewards=arrays.get("rewards"),
         final_observations=arrays.get("final_observations"),
         tasks=arrays.get("tasks"),
+        spans=arrays.get("spans"),
+        next_observations=arrays.get("next_observations"),
     )
     low, high = arrays.get("action_low"), arrays.get("action_high")
     spec = Spec(
@@ -246,13 +265,15 @@ def write_npz(demos: Demos, path: Path) -> None:
     t, spec = demos.trajectories, demos.spec
     arrays = {
         "observations": t.observations,
-        "actions": t.actions,
+        "actions": t.actions if t.act_dim else None,
         "rewards": t.rewards,
         "terminals": t.terminated,
         "timeouts": t.truncated,
         "episode_lengths": t.lengths,
         "final_observations": t.final_observations,
         "tasks": t.tasks,
+        "spans": t.spans,
+        "next_observations": t.next_observations,
         "action_low": spec.action_low,
         "action_high": spec.action_high,
         "discrete_actions": spec.discrete_actions,

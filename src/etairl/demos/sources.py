@@ -7,7 +7,7 @@ from pathlib import Path
 
 from etairl.demos.dataset import Demos, Selection
 from etairl.demos.npz import MAX_BYTES, read_npz, write_npz
-from etairl.types import InputError
+from etairl.types import InputError, Spec
 
 _MINARI = "minari:"
 _RECORDED = re.compile(r"(.+)-\d+x\d+")
@@ -50,6 +50,8 @@ def load_demos(
     try:
         if select is not None:
             trajectories = select(trajectories)
+        if trajectories.act_dim == 0:
+            spec = Spec(spec.obs_dim, 0, environment=spec.environment)
         return Demos.of(trajectories, spec, name, playing)
     except InputError as error:
         raise InputError(f"{source}: {error}") from None

@@ -55,7 +55,12 @@ def rhythm(rng: np.random.Generator, trajectories: Trajectories) -> Rhythm:
     (the first tenth of each is skipped: it is the start, not the gait). A cycle is a peak of $r$
     that stands out from the dip before it more than the peaks of surrogate noise do: first-order
     autoregressions fitted to the same components, driven by the residuals of the data.
+
+    Thinned episodes say nothing: a cycle of fewer steps than were dropped would look like a longer
+    one.
     """
+    if trajectories.spans is not None:
+        return Rhythm(None, None)
     signals = _signals(trajectories)
     if not signals:
         return Rhythm(None, None)

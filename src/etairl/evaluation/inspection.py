@@ -8,7 +8,7 @@ import numpy as np
 from etairl.demos import Demos, Playing
 from etairl.demos.action_kind import playing_of
 from etairl.eta import Eta, Geometric, Poisson
-from etairl.evaluation.cycle import MovementCycle, rhythm
+from etairl.evaluation.cycle import MovementCycle, Rhythm, rhythm
 from etairl.evaluation.mmd import Floor, floor
 from etairl.measures import FutureSampler, summarise_law
 from etairl.types import Trajectories, check_seed, constant_columns
@@ -48,14 +48,17 @@ class Inspection:
     environment: str | None
     episodes: int
     steps: int
+    thinned_from: int | None
+    """steps that these stand for, where others were dropped; None where all are there"""
     obs_dim: int
     act_dim: int
     task_dim: int | None
     length: Range
     returns: Range | None
-    action: Range
-    playing: Playing
-    """whether the actions were drawn, or are the most likely ones"""
+    action: Range | None
+    """None where actions are not known"""
+    playing: Playing | None
+    """whether the actions were drawn, or are the most likely ones; None where nobody can tell"""
     playing_guessed: bool
     """whether that is a guess from the data: the source does not say it"""
     actions_clipped: int
@@ -97,12 +100,13 @@ def inspect(demos: Demos, seed: int = 0) -> Inspection:
         environment=demos.spec.environment,
         episodes=len(t),
         steps=t.steps,
+        thinned_from=None if t.spans is None else int(t.durations.sum()),
         obs_dim=t.obs_dim,
         act_dim=t.act_dim,
         task_dim=None if t.tasks is None else t.tasks.shape[1],
-        length=Range.of(t.lengths),
+        length=Range.of(t.durations),
         returns=None if t.returns is None else Range.of(t.returns),
-        action=Range.of(t.actions),
+        action=Range.of(t.actions) if t.act_dim else None,
         playing=playing,
         playing_guessed=guessed,
         actions_clipped=demos.clipped,
@@ -110,13 +114,13 @@ def inspect(demos: Demos, seed: int = 0) -> Inspection:
         constant_actions=_constant(t.actions),
         non_finite=0,
         terminated=int(t.terminated.sum()),
-        ended_early=int((t.lengths < t.lengths.max()).sum()),
+        ended_early=int((t.durations < t.durations.max()).sum()),
         final_observations=t.final_observations is not None,
         floor_raw=raw,
         floor_standardised=standardised,
         cycle=measured.cycle,
         mixing_time=measured.mixing_time,
-        advice=_advice(measured.cycle, measured.mixing_time, int(np.median(t.lengths))),
+        advice=_advice(measured, t),
         warnings=_warnings(demos),
     )
 
@@ -136,7 +140,8 @@ def _floors(rng: np.random.Generator, demos: Demos) -> tuple[Floor | None, Floor
     return floor(rng, pairs, groups), floor(rng, demos.standardiser(pairs), groups)
 
 
-def _advice(cycle: MovementCycle | None, mixing_time: float | None, horizon: int) -> Advice:
+def _advice(measured: Rhythm, t: Trajectories) -> Advice:
+    cycle, mixing_time = measured.cycle, measured.mixing_time
     if cycle is not None:
         eta = Poisson(float(cycle.length))
         why = (
@@ -150,10 +155,11 @@ def _advice(cycle: MovementCycle | None, mixing_time: float | None, horizon: int
             "and this looks that far ahead on average"
         )
     else:
-        return Advice(
-            "geometric:0.99", "episodes are too short to measure a rhythm; a common default"
-        )
-    return Advice(str(eta), f"{why}; {_effect(eta, horizon)}")
+        thinned = "steps were dropped, so that no rhythm can be measured"
+        short = "episodes are too short to measure a rhythm"
+        why = short if t.spans is None else thinned
+        return Advice("geometric:0.99", f"{why}; a common default")
+    return Advice(str(eta), f"{why}; {_effect(eta, int(np.median(t.durations)))}")
 
 
 def _effect(eta: Eta, horizon: int) -> str:
@@ -174,15 +180,22 @@ def _warnings(demos: Demos) -> list[str]:
         warnings.append(
             f"{demos.clipped} of {t.steps} actions lay outside the bounds and were clipped to them"
         )
-    unbounded = demos.spec.action_low is None and demos.spec.discrete_actions is None
+    if t.act_dim == 0:
+        warnings.append(
+            "there are no actions: train with --inputs state_next_state, or --inputs state"
+        )
+    unbounded = (
+        t.act_dim > 0 and demos.spec.action_low is None and demos.spec.discrete_actions is None
+    )
     if unbounded and t.actions.dtype.kind == "f" and np.abs(t.actions).max() > 1.0:
         warnings.append(
             "actions leave [-1, 1] and the file names no bounds; if the simulator clamps them, "
             "import with --bounds, or a discriminator will tell expert from learner by range alone"
         )
-    if (t.lengths != t.lengths[0]).any():
+    if (t.durations != t.durations[0]).any():
+        span = f"{t.durations.min()} to {t.durations.max()}"
         warnings.append(
-            f"episode lengths differ ({t.lengths.min()} to {t.lengths.max()}): length alone can "
+            f"episode lengths differ ({span}): length alone can "
             "give the expert away, choose the horizon mode with care"
         )
     if t.terminated.any() and t.final_observations is None:

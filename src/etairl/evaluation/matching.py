@@ -4,8 +4,9 @@ Every step of every episode counts, with its time weight ($1$ for $\rho$, $w_n$ 
 is drawn, nothing repeats. Pairs of steps from one episode are left out. Values are *squared* MMD.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -20,6 +21,7 @@ from etairl.types import InputError, Trajectories
 
 EXACT = 20_000
 """Steps of both sides up to which the sums are exact; beyond, random features count all steps."""
+Compared = Literal["pairs", "states"]
 _BLOCKS = 10  # of time, in an episode
 
 
@@ -51,6 +53,8 @@ class Reference:
     scale: Standardiser | None = None
     exact: bool = True
     """sum over all pairs of steps where these are few enough; else always by random features"""
+    compared: Compared = "pairs"
+    """of states and actions; states alone where the actions of the expert are not known"""
 
     @staticmethod
     def of(
@@ -61,17 +65,22 @@ class Reference:
     ) -> "Reference":
         """An expert by its demonstrations, and by more of its episodes for the floor."""
         more = reduce(Steps.joined, map(Steps.of, spare)) if spare else None
-        return Reference(Steps.of(trajectories), more, standardiser, exact)
+        compared = "pairs" if trajectories.act_dim else "states"
+        return Reference(Steps.of(trajectories), more, standardiser, exact, compared)
 
     def __post_init__(self):
         if not len(self.steps):
             raise InputError("comparing behaviours needs a demonstration; there is none")
 
+    def seen(self, played: Trajectories) -> Steps:
+        """The steps of a behaviour, as far as they can be compared."""
+        return Steps.of(played if self.compared == "pairs" else played.without_actions())
+
     def window(self, begin: int, end: int) -> "Reference | None":
         """By the times from `begin` to before `end`; None where no demonstration is as long."""
         steps = self.steps.window(begin, end)
         spare = None if self.spare is None else self.spare.window(begin, end)
-        return Reference(steps, spare, self.scale, self.exact) if len(steps) > 1 else None
+        return replace(self, steps=steps, spare=spare) if len(steps) > 1 else None
 
     def comparable(self, other: Steps) -> bool:
         """Whether there is enough of either side."""
@@ -98,7 +107,7 @@ class Reference:
 
     def mmd2(self, other: Trajectories) -> dict[MeasureName, float]:
         """MMD² by random features: what is looked at while training, with all steps."""
-        steps = Steps.of(other)
+        steps = self.seen(other)
         if min(steps.episodes, self.steps.episodes) < 2:
             return {name: pool.value() for name, pool in self.pools(steps)[0].items()}
         own, expert = self._sides(steps), self._expert_sides

@@ -27,8 +27,8 @@ class Steps:
 
     @staticmethod
     def of(trajectories: Trajectories) -> "Steps":
-        """All steps of all episodes."""
-        t = trajectories
+        """All steps of all episodes; a row of a thinned one counts for each that it stands for."""
+        t = trajectories.repeated()
         return Steps(t.pairs(), t.episode_numbers, t.times)
 
     def __len__(self) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from etairl.demos.dataset import Standardiser
-from etairl.evaluation.matching import Distance, Reference, Steps, score
+from etairl.evaluation.matching import Distance, Reference, score
 from etairl.types import Trajectories
 
 QUARTERS = 4
@@ -73,7 +73,7 @@ class Expert:
     def score(self, learner: float | None, quarter: int | None = None) -> float | None:
         """Of a return, or of what was earned in a quarter; None if its episodes were cut before."""
         t = self.trajectories
-        cut = t.lengths[~t.terminated[t.last_rows]]
+        cut = t.durations[~t.terminated[t.last_rows]]
         if quarter is not None and (cut < quarters_of(self.horizon)[quarter][1]).any():
             return None
         ends = [earned(t, self.horizon, quarter) for t in (self.trajectories, self.random)]
@@ -84,7 +84,7 @@ class Expert:
 
 def timeline(rng: np.random.Generator, played: Trajectories, expert: Expert) -> Timeline:
     """How many are still alive, and how each quarter of the horizon compares with the expert's."""
-    steps, found = Steps.of(played), []
+    steps, found = expert.scaled.seen(played), []
     for number, (begin, end) in enumerate(quarters_of(expert.horizon)):
         own, reference = steps.window(begin, end), expert.windows[number]
         distances = {}
@@ -115,11 +115,18 @@ def quarters_of(horizon: int) -> Sequence[tuple[int, int]]:
 
 
 def earned(t: Trajectories, horizon: int, quarter: int | None = None) -> float | None:
-    """Mean return, or the mean of what was earned in a quarter; None without rewards."""
+    """Mean return, or the mean of what was earned in a quarter; None where that is not known.
+
+    A row of a thinned episode has the rewards of all its steps, in whichever quarter they are.
+    """
     if t.rewards is None:
         return None
     rewards: Float[np.ndarray, " steps"] = t.rewards
     if quarter is not None:
         begin, end = quarters_of(horizon)[quarter]
-        rewards = rewards[(t.times >= begin) & (t.times < end)]
+        times, spans = t.times, 1 if t.spans is None else t.spans
+        if any(((times < edge) & (times + spans > edge)).any() for edge in (begin, end)):
+            return None
+        inside = (times >= begin) & (times < end)
+        rewards = rewards[inside]
     return float(rewards.sum(dtype=np.float64) / len(t))

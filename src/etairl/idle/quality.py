@@ -41,6 +41,7 @@ def train_generator(
     mend: Mend | None = None,
 ) -> Trained:
     """Learn from four fifths of the episodes; be judged on the rest."""
+    check_shown(t)
     if isinstance(sampler.eta.simplified(), Dirac):
         raise InputError(
             f"with {sampler.eta} every state has one recorded future, and a generator cannot be "
@@ -54,6 +55,20 @@ def train_generator(
             watch(progress)
     assert made is not None
     return Trained(made, judge_generator(made, held_out, seed))
+
+
+def check_shown(t: Trajectories) -> None:
+    """Refuse demonstrations from which no generator can learn."""
+    if t.spans is not None:
+        raise InputError(
+            "these demonstrations are thinned, and a generator of futures needs all steps; leave "
+            "out --every, or --idle"
+        )
+    if t.act_dim == 0:
+        raise InputError(
+            "these demonstrations have no actions, and a generator of futures makes both; leave "
+            "out --idle"
+        )
 
 
 def hold_out(t: Trajectories, seed: int) -> tuple[Trajectories, Trajectories]:

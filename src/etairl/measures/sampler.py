@@ -9,7 +9,7 @@ from jaxtyping import Int
 from etairl.eta import Dirac, Eta, check_discount
 from etairl.measures.index_laws import IndexLaw, Method, first_lag, index_law, table_of_lag
 from etairl.measures.plan import EpisodeChoice, Plan
-from etairl.types import FutureBatch, InputError, Trajectories, check_choice
+from etairl.types import FutureBatch, InputError, Trajectories, check_choice, offsets_of
 
 _BLOCK = 16384  # draws per pass: temporaries stay in the cache, twice as fast as one long pass
 
@@ -70,7 +70,10 @@ class FutureSampler:
 
     def __call__(self, rng: np.random.Generator, trajectories: Trajectories, n: int) -> FutureBatch:
         """Draw `n` state-action pairs."""
-        rows = self.rows(rng, trajectories.offsets, n)
+        t = trajectories
+        rows = self.rows(rng, offsets_of(t.durations), n)
+        if t.spans is not None:
+            rows = t.row_of_step[rows]
         return FutureBatch(trajectories.observations[rows], trajectories.actions[rows], rows)
 
     def _draw(

@@ -41,6 +41,8 @@ class ActionScaling:
         return actions.astype(np.int64) if self._discrete else self._middle + self._half * actions
 
     def to_solver(self, actions: np.ndarray) -> np.ndarray:
-        """From the simulator, or from demonstrations, to the solver."""
+        """From the simulator, or from demonstrations, to the solver; unknown ones are 0."""
+        if actions.shape[-1] == 0:
+            return np.zeros((len(actions), len(self._middle)), np.float32)
         scaled = actions if self._discrete else (actions - self._middle) / self._half
         return scaled.astype(np.float32)

@@ -174,7 +174,7 @@ def kept_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     plain, found = ("name", "episodes", "return_mean", "score", "success"), []
     for row in rows:
         kept = {key: for_json(row[key]) for key in plain}
-        kept |= {"playing": row.get("playing"), "beside": row.get("beside")}
+        kept |= {key: row.get(key) for key in ("playing", "beside", "compared")}
         for key in ("mmd2_rho", "mmd2_mu"):
             kept[key] = {part: row[key][part] for part in ("value", "floor")}
         wide = row["generalisation"]

@@ -54,7 +54,7 @@ def evaluation_table(jobs: Sequence[Job], digests: Mapping[str, Digest]) -> list
             if row["name"] == LEARNER:
                 learners.setdefault((*job.cell, title), {})[c.seed] = row
             else:
-                kind = (c.env, c.demos, str(c.demonstrations), c.mode, title)
+                kind = (c.env, c.demos, f"{c.demonstrations}/{c.every}", c.mode, title)
                 others.setdefault(kind, {}).setdefault(c.seed, row)
     table = [_entry(*cell, seeds) for cell, seeds in learners.items()]
     table += [_entry(env, demos, "", who, x) for (env, demos, _, _, who), x in others.items()]
@@ -77,5 +77,6 @@ def _entry(
         entry[name] = mean | {"runs": known} if known else None
     floors = [x for row in seeds.values() if (x := row["mmd2_mu"]["floor"]) is not None]
     guessed = any((row.get("beside") or "").endswith(BY_A_GUESS) for row in seeds.values())
-    entry |= {"guessed": guessed}
+    states = any(row.get("compared") == "states" for row in seeds.values())
+    entry |= {"guessed": guessed, "states_alone": states}
     return entry | {"floor_mu": sum(floors) / len(floors) if floors else None}

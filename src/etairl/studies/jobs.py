@@ -125,20 +125,21 @@ def check_ready(jobs: Sequence[Job]) -> None:
     tried: set[tuple[Any, ...]] = set()
     for job in jobs:
         c = job.config
-        kind = (c.env, c.demos, c.demonstrations, c.horizon, c.mode, c.frozen_cost)
+        sizes = (c.demonstrations, c.every, c.horizon, c.mode)
+        kind = (c.env, c.demos, *sizes, c.frozen_cost, c.cost.needs_actions)
         if kind in tried:
             continue
         tried.add(kind)
         if c.frozen_cost is not None and not RunDirectory(Path(c.frozen_cost)).finished:
             raise InputError(f"{job.where('frozen_cost')}{c.frozen_cost} is not a finished run")
-        select = Selection(c.demonstrations, c.horizon)
+        select = Selection(c.demonstrations, c.horizon, c.every)
         try:
             load_demos(c.demos, select=select)
         except InputError as error:
             hint = "" if job.lines else "; leave the environment out with --envs"
-            every = Selection(None, c.horizon)
-            readable = works(lambda c=c, every=every: load_demos(c.demos, select=every))
-            guilty = ("demonstrations", "demos") if readable else ("demos",)
+            whole = Selection(None, c.horizon)
+            readable = works(lambda c=c, whole=whole: load_demos(c.demos, select=whole))
+            guilty = ("demonstrations", "every", "demos") if readable else ("demos",)
             raise InputError(
                 f"{job.where(*guilty)}the demonstrations of {c.env}: {error}{hint}"
             ) from None

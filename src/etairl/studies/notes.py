@@ -111,6 +111,8 @@ def _evaluation(table: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
     guessed = ", ".join(dict.fromkeys(e["env"] for e in table if e["guessed"]))
     said = f" Drawn or greedy is a guess from the demonstrations of {guessed}." if guessed else ""
+    if watched := ", ".join(dict.fromkeys(e["env"] for e in table if e["states_alone"])):
+        said += f" MMD² of {watched} is of states alone: those demonstrations have no actions."
     return [
         "## Evaluation",
         "Fresh episodes of each policy: means over seeds, ± half of the 95 % t-interval. Beside "

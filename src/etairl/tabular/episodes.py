@@ -48,6 +48,7 @@ def empirical_mu(episodes: Trajectories, mdp: MDP, eta: Eta) -> Measure:
     Unbiased but for what lies beyond the episodes, which `error` bounds:
     $\sum_{n\ge\min_iT_i}w_n$. It does not include the sampling error, of order $N^{-1/2}$.
     """
+    episodes = episodes.repeated()
     states = _whole_numbers(episodes.observations, mdp.states, "observation")
     actions = _whole_numbers(episodes.actions, mdp.actions, "action")
     weights = eta.weights(mdp.gamma, int(episodes.lengths.max()))

@@ -94,10 +94,14 @@ def with_absorbing(t: Trajectories, task: Task) -> Trajectories:
     ended, final = t.terminated[t.last_rows], t.final_observations
     if final is None and ended.all():
         final = np.zeros((len(t), t.obs_dim), t.observations.dtype)
+    following = t.next_observations
+    if following is not None:
+        following = _marked(following, t.terminated & (t.spans == 1))
     marked = replace(
         t,
         observations=_marked(t.observations, np.zeros(t.steps, bool)),
         final_observations=None if final is None else _marked(final, ended),
+        next_observations=following,
     )
     return with_self_loops(marked, task)
 
@@ -111,7 +115,7 @@ def with_self_loops(t: Trajectories, task: Task) -> Trajectories:
     """
     if not isinstance(task, AbsorbingTask):
         return t
-    early = t.terminated[t.last_rows] & (t.lengths < task.horizon)
+    early = t.terminated[t.last_rows] & (t.durations < task.horizon)
     behind, offsets = t.offsets[1:][early], offsets_of(t.lengths + early)
     truncated = np.zeros(offsets[-1], bool)
     truncated[offsets[1:] - 1] = True
@@ -119,11 +123,15 @@ def with_self_loops(t: Trajectories, task: Task) -> Trajectories:
     return replace(
         t,
         observations=np.insert(t.observations, behind, absorbed, axis=0),
-        actions=np.insert(t.actions, behind, task.spec.zero_action, axis=0),
+        actions=np.insert(t.actions, behind, task.spec.zero_action[: t.act_dim], axis=0),
         terminated=np.zeros_like(truncated),
         truncated=truncated,
         offsets=offsets,
         rewards=None if t.rewards is None else np.insert(t.rewards, behind, 0.0),
+        spans=None if t.spans is None else np.insert(t.spans, behind, 1),
+        next_observations=None
+        if t.next_observations is None
+        else np.insert(t.next_observations, behind, absorbed, axis=0),
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from etairl.demos import Playing
 from etairl.evaluation.explanation import FeatureGap
-from etairl.evaluation.matching import Distance, Steps
+from etairl.evaluation.matching import Compared, Distance
 from etairl.evaluation.timeline import Expert, Timeline, earned, timeline
 from etairl.training.multitask import Outcome
 from etairl.types import Trajectories
@@ -41,6 +41,8 @@ class Behaviour:
     """on all tasks, with twice the horizon; None where there is a single task"""
     longer: Timeline | None = None
     """of episodes of twice the horizon, where that was asked for"""
+    compared: Compared = "pairs"
+    """what MMD² is of: states and actions; states alone where the expert's actions are unknown"""
 
     @property
     def title(self) -> str:
@@ -58,7 +60,7 @@ def judge(
     in_time: bool = True,
 ) -> Behaviour:
     """One behaviour beside an expert."""
-    steps, returns = Steps.of(played), played.returns
+    steps, returns = expert.scaled.seen(played), played.returns
     scaled, raw = expert.scaled.distances(rng, steps), expert.raw.distances(rng, steps)
     return Behaviour(
         name=name,
@@ -75,4 +77,5 @@ def judge(
         mmd2_mu_raw=raw["mu"],
         timeline=timeline(rng, played, expert) if in_time else None,
         features=features,
+        compared=expert.scaled.compared,
     )

@@ -6,6 +6,7 @@ import numpy as np
 
 from etairl.demos import Demos, Selection, load_demos
 from etairl.tasks.product import ProductTask, check_tasks
+from etairl.training.flat import flatten
 from etairl.training.settings import TrainConfig
 from etairl.types import InputError, Spec, Task, Trajectories
 
@@ -16,34 +17,26 @@ _MOST_OUTSIDE = 0.1
 def fitting_demos(config: TrainConfig, task: Task, select: Selection | None) -> Demos:
     """Demonstrations in the action bounds of the task; refused where they belong to another."""
     demos = load_demos(config.demos, select=select)
-    spec = task.spec
+    spec, shown = task.spec, demos.trajectories
+    if shown.act_dim == 0:
+        _check_observations_will_do(config)
     world = spec.obs_dim - (config.mode == "absorbing")
     for name, columns, wanted in (
         ("observations", demos.spec.obs_dim, world),
-        ("actions", demos.spec.act_dim, spec.act_dim),
+        ("actions", shown.act_dim, spec.act_dim if shown.act_dim else 0),
     ):
         if columns != wanted:
             raise InputError(
                 f"{config.demos}: {name} have {columns} columns, but {config.env} has {wanted}; "
                 "are these demonstrations of this environment?"
             )
-    if (spec.discrete_actions is None) != (demos.spec.discrete_actions is None) and (
-        spec.discrete_actions is None or demos.trajectories.actions.dtype.kind == "f"
-    ):
-        whole = np.array_equal(demos.trajectories.actions, np.floor(demos.trajectories.actions))
-        if spec.discrete_actions is None or not whole:
-            kinds = {True: "continuous", False: "discrete"}
-            raise InputError(
-                f"{config.demos}: actions are {kinds[demos.spec.discrete_actions is None]}, but "
-                f"those of {config.env} are {kinds[spec.discrete_actions is None]}"
-            )
-    _check_bounds(config, demos, spec)
+    if shown.act_dim:
+        _check_kind(config, demos, spec)
+        _check_bounds(config, demos, spec)
     if isinstance(task, ProductTask):
-        check_demonstrated_tasks(config.demos, demos.trajectories, task)
+        check_demonstrated_tasks(config.demos, shown, task)
     try:
-        fitting = Demos.of(
-            demos.trajectories, replace(spec, obs_dim=world), demos.name, demos.playing
-        )
+        fitting = Demos.of(shown, replace(spec, obs_dim=world), demos.name, demos.playing)
         return replace(fitting, clipped=demos.clipped + fitting.clipped)
     except InputError as error:
         raise InputError(f"{config.demos}: {error}") from None
@@ -51,8 +44,39 @@ def fitting_demos(config: TrainConfig, task: Task, select: Selection | None) -> 
 
 def held_out_demos(config: TrainConfig, task: Task, used: int) -> Trajectories | None:
     """Those that the learner does not see, if there are enough to compare."""
-    every = fitting_demos(config, task, Selection(None, config.horizon)).trajectories
+    select = Selection(None, config.horizon, config.every)
+    every = fitting_demos(config, task, select).trajectories
     return None if len(every) < used + 2 else every.take(np.arange(used, len(every)))
+
+
+def _check_observations_will_do(config: TrainConfig) -> None:
+    """Refuse settings that need the expert's actions, where there are none."""
+    flat, none = flatten(config), f"{config.demos}: these demonstrations have no actions"
+    clones = {"--warm-start": flat.get("warm_start"), "--cloning": flat.get("cloning")}
+    clones |= {"--omega kl": config.omega == "kl"}
+    if asked := [option for option, wanted in clones.items() if wanted]:
+        raise InputError(f"{none}, and nothing can be cloned: leave out {', '.join(asked)}")
+    if config.cost.needs_actions:
+        raise InputError(
+            f"{none}, and {config.algorithm} with these settings learns from them; compare states "
+            "alone: --inputs state_next_state (of megan, gail, emma and wiem, with built-in "
+            "features)"
+        )
+
+
+def _check_kind(config: TrainConfig, demos: Demos, spec: Spec) -> None:
+    """Refuse discrete actions for continuous ones, and the other way round."""
+    actions, discrete = demos.trajectories.actions, spec.discrete_actions is not None
+    if discrete == (demos.spec.discrete_actions is not None):
+        return
+    if not discrete or (
+        actions.dtype.kind == "f" and not np.array_equal(actions, np.floor(actions))
+    ):
+        kinds = {True: "discrete", False: "continuous"}
+        raise InputError(
+            f"{config.demos}: actions are {kinds[not discrete]}, but those of {config.env} are "
+            f"{kinds[discrete]}"
+        )
 
 
 def _check_bounds(config: TrainConfig, demos: Demos, spec: Spec) -> None:

@@ -47,13 +47,16 @@ class Stage:
 
     @cached_property
     def kinds(self) -> tuple[Playing, Playing]:
-        """How the demonstrations were played, which the headline compares; then the other one."""
+        """How the demonstrations were played, which the headline compares; then the other one.
+
+        Where nobody can tell, drawn: as the learner plays while it learns.
+        """
         own, _ = self.demonstrated
-        return ("drawn", "greedy") if own == "drawn" else ("greedy", "drawn")
+        return ("greedy", "drawn") if own == "greedy" else ("drawn", "greedy")
 
     @cached_property
-    def demonstrated(self) -> tuple[Playing, bool]:
-        """How the demonstrations were played, and whether that is a guess."""
+    def demonstrated(self) -> tuple[Playing | None, bool]:
+        """How the demonstrations were played, and whether that is a guess; None if not known."""
         return playing_of(self.prepared.demos)
 
     @cached_property
@@ -209,8 +212,9 @@ def _longer(stage: Stage, behaviours: list[Behaviour]) -> list[Behaviour]:
         (name, kind): Role(policy, kind == "drawn") for name, policy in stage.everyone.items()
     }
     played = {name: t for (name, _), t in stage.play(cast, LONGER).items()}
-    shown = fitting_demos(prepared.config, prepared.task, Selection(None, horizon)).trajectories
-    if shown.lengths.max() < horizon and stage.expert is not None:
+    select = Selection(None, horizon, prepared.config.every)
+    shown = fitting_demos(prepared.config, prepared.task, select).trajectories
+    if shown.durations.max() < horizon and stage.expert is not None:
         again = replace(stage, seed=stage.seed + 500)
         role: dict[tuple[str, Playing], Role] = {
             (EXPERT, kind): Role(stage.expert, kind == "drawn")

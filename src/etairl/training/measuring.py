@@ -12,7 +12,6 @@ from jaxtyping import Array, Bool
 from etairl.algorithms.girl import Cycle, State, as_points
 from etairl.buffers import EpisodeBuffer
 from etairl.evaluation.diagnostics import collapsed, diagnose
-from etairl.evaluation.matching import Steps
 from etairl.evaluation.progress import Progress
 from etairl.evaluation.timeline import Expert
 from etairl.experience import ExpertBuffer
@@ -25,7 +24,7 @@ from etairl.training.deciding import kept, stopped, watched_name
 from etairl.training.judging import CLONING, DEMONSTRATIONS, LEARNER, Stage, judge_at_the_end
 from etairl.training.multitask import ReturnScale, solved
 from etairl.training.preparation import Prepared
-from etairl.types import DivergedError, InputError, Task, Trajectories
+from etairl.types import DivergedError, InputError, Policy, Task, Trajectories
 
 FRESH_EPISODES = 10
 """of each kind, played by the policy at the end of a run"""
@@ -120,12 +119,11 @@ def write_result(
         remaining = without_absorbing(remaining)
     returns, expert = remaining.returns, prepared.demos.trajectories.returns
     assert returns is not None
-    cloned = make_clone(prepared)
-    keep_clone(cloned, path)
-    policies = {
-        LEARNER: prepared.game.solver.policy(solver),
-        CLONING: clone_policy(cloned, prepared.demos.spec),
-    }
+    policies: dict[str, Policy] = {LEARNER: prepared.game.solver.policy(solver)}
+    if prepared.demos.trajectories.act_dim:
+        cloned = make_clone(prepared)
+        keep_clone(cloned, path)
+        policies[CLONING] = clone_policy(cloned, prepared.demos.spec)
     stage = Stage(prepared, policies, FRESH_EPISODES)
     shown = stage.experts[stage.kinds[0]]
     drawn = stage.experts["drawn"]  # as the learner's actions in its replay
@@ -187,8 +185,8 @@ def _scored(
 
 def _compared(expert: Expert, played: Trajectories, seed: int) -> dict[str, Any]:
     """Distances from an expert, with all steps."""
-    found: dict[str, Any] = {"beside": expert.name}
-    rng, steps = np.random.default_rng([seed, 3]), Steps.of(played)
+    found: dict[str, Any] = {"beside": expert.name, "compared": expert.scaled.compared}
+    rng, steps = np.random.default_rng([seed, 3]), expert.scaled.seen(played)
     for suffix, reference in (("", expert.scaled), ("_raw", expert.raw)):
         for name, distance in reference.distances(rng, steps).items():
             found[f"mmd2_{name}{suffix}"] = asdict(distance)

@@ -20,6 +20,7 @@ from etairl.idle import (
     Trained,
     Watch,
     check_quality,
+    check_shown,
     has_generator,
     load_generator,
     nearest_possible,
@@ -56,10 +57,11 @@ class Prepared(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the observations and the actions of the demonstrations."""
+        """SHA-256 of the observations and the actions of the demonstrations, and of their times."""
         t, sha = self.demos.trajectories, hashlib.sha256()
-        for array in (t.observations, t.actions):
-            sha.update(np.ascontiguousarray(array).tobytes())
+        for array in (t.observations, t.actions, t.spans, t.next_observations):
+            if array is not None:
+                sha.update(np.ascontiguousarray(array).tobytes())
         return sha.hexdigest()
 
     @property
@@ -106,7 +108,12 @@ class Prepared(NamedTuple):
         if self.demos.clipped:
             clipped = f"{self.demos.clipped} of {t.steps}"
             said.append(f"{clipped} demonstrated actions were clipped to the bounds")
-        short = (t.lengths < horizon) & ~t.terminated[t.last_rows]
+        if t.act_dim == 0:
+            said.append(
+                "the demonstrations have no actions: MMD² compares states alone, and behaviour "
+                "cloning is left out"
+            )
+        short = (t.durations < horizon) & ~t.terminated[t.last_rows]
         if short.any():
             said.append(
                 f"{short.sum()} of {len(t)} demonstrations were cut before {horizon} steps, the "
@@ -135,7 +142,10 @@ def prepare(
     )
     if config.idle is not None and task.spec.discrete_actions is not None:
         raise InputError(f"--idle generates continuous actions; those of {config.env} are discrete")
-    demos = fitting_demos(config, task, Selection(config.demonstrations, config.horizon))
+    select = Selection(config.demonstrations, config.horizon, config.every)
+    demos = fitting_demos(config, task, select)
+    if config.idle is not None:
+        check_shown(demos.trajectories)
     trajectories = with_absorbing(demos.trajectories, task)
     world = World(
         task.spec,

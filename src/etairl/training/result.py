@@ -60,8 +60,8 @@ class Result:
         return self._prepared.demos.trajectories
 
     @property
-    def playing(self) -> tuple[Playing, bool]:
-        """How the demonstrations were played, and whether that is a guess from the data."""
+    def playing(self) -> tuple[Playing | None, bool]:
+        """How the demonstrations were played, and whether that is a guess; None if not known."""
         return playing_of(self._prepared.demos)
 
     def policy(
@@ -117,14 +117,15 @@ class Result:
         Args:
             episodes: of each policy, for either kind.
             seed: of the episodes and of the resampling.
-            cloning: train and judge a behaviour-cloned policy, too; takes some seconds.
+            cloning: train and judge a behaviour-cloned policy, too; takes some seconds. Where the
+                demonstrations have no actions there is nothing to clone.
             longer: also play episodes of twice the horizon.
             say: told what is being done.
         """
         check_seed(seed)
         say, prepared = say or (lambda _: None), self._prepared
         policies: dict[str, Policy] = {LEARNER: self._policy}
-        if cloning:
+        if cloning and self.demonstrations.act_dim:
             say("cloning the expert")
             policies[CLONING] = clone_policy(kept_clone(prepared, self.path), prepared.demos.spec)
         return judge_all(Stage(prepared, policies, episodes, seed, say), longer, self.gaps)
@@ -154,6 +155,8 @@ class Result:
         if features is None:
             return None
         names, weights, values = features
+        if t.spans is not None:
+            values = values[t.row_of_step]
         return names, weights, weighted_means(values, seen.episodes.offsets, self.config.future)
 
 

@@ -71,8 +71,18 @@ def demonstration(
         )
     episode = demonstrations.take(np.array([number]))
     name = f"demonstration {number}"
+    if episode.spans is not None:
+        raise InputError(
+            f"{name} is thinned: what happened between its steps is not known; draw the learner "
+            "alone (--beside nothing)"
+        )
     if scene.load(_every_observation(episode)):
         return _recorded(episode, name, scene, steps)
+    if episode.act_dim == 0:
+        raise InputError(
+            f"{name} has no actions to play again, and its states cannot be shown; draw the "
+            "learner alone (--beside nothing)"
+        )
     return _replayed(episode, f"actions of {name}, other start", scene, steps)
 
 
@@ -88,7 +98,7 @@ def _recorded(episode: Trajectories, name: str, scene: Scene, steps: int) -> Ite
         totals = np.concatenate([[0.0], np.cumsum(episode.rewards, dtype=np.float64)])
     rows = len(_every_observation(episode))
     for row in range(min(rows, steps + 1)):
-        scene.pose(row, episode.actions[row - 1] if row else None)
+        scene.pose(row, episode.actions[row - 1] if row and episode.act_dim else None)
         ended = row == rows - 1 and bool(episode.terminated[-1])
         total = None if totals is None else float(totals[row])
         yield Panel(scene.draw(), name, row, total, ended)

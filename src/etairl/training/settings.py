@@ -33,6 +33,9 @@ class TrainConfig:
     """demonstrations: a name from `etairl demos ls`, a .npz file, or minari:DATASET"""
     demonstrations: int | None = 10
     """use only the first N of them; none for all"""
+    every: int = 1
+    """learn from every so many-th of their steps alone; each stands for those until the next, so
+    that the weighting of time stays what it is"""
     algorithm: str = "megan"
     """megan: a GAN cost on pairs drawn with eta; gail: megan with eta dirac:0; emma, wiem: costs
     linear in features; airl: a state-only cost with shaping; iq: critics that imply their cost.
@@ -94,7 +97,8 @@ class TrainConfig:
                 checked(f.name, getattr(self, f.name), f.type)
         check_choice("algorithm", self.algorithm, ALGORITHMS)
         check_choice("mode", self.mode, get_args(HorizonMode))
-        check_range(self, "[1, inf)", "horizon", "measure_every", "demonstrations", "patience")
+        check_range(self, "[1, inf)", "horizon", "every", "demonstrations", "patience")
+        check_range(self, "[1, inf)", "measure_every")
         check_seed(self.seed)
         if self.girl.episodes < 2:
             raise InputError("episodes must be at least 2, to compare them with demonstrations")
@@ -115,7 +119,7 @@ class TrainConfig:
     @staticmethod
     def upgraded(data: dict[str, Any]) -> dict[str, Any]:
         """Settings of a file, also of versions up to 0.3."""
-        return {"keep": "last", "recover": False} | data
+        return {"every": 1, "keep": "last", "recover": False} | data
 
     @property
     def watches(self) -> bool:

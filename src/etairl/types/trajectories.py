@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int, Num
 
+from etairl.types.checks import check_arrays, checked_spans, whole_offsets
 from etairl.types.spec import InputError
 
-_PER_STEP = ("observations", "actions", "terminated", "truncated", "rewards")
-_KIND_NAMES = {"f": "float32 or float64", "b": "boolean", "fiu": "float32, float64 or integer"}
-_LARGEST = 1e30  # squares and sums of larger values overflow
+_PER_STEP = (
+    *("observations", "actions", "terminated", "truncated", "rewards"),
+    *("spans", "next_observations"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,10 +23,14 @@ class Trajectories:
 
     Episode $i$ is rows `offsets[i]` to `offsets[i + 1]` of every per-step array. The arrays are
     checked once, here, and are read-only afterwards.
+
+    Where an episode was thinned, a row stands for its own step and for those dropped after it:
+    `spans` of them. Times, durations and returns are those of the whole episode.
     """
 
     observations: Float[np.ndarray, "steps obs"]
     actions: Num[np.ndarray, "steps act"]
+    """What was done; without columns where only observations are known."""
     terminated: Bool[np.ndarray, " steps"]
     """The world ended the episode after this step: nothing to bootstrap from."""
     truncated: Bool[np.ndarray, " steps"]
@@ -36,24 +42,37 @@ class Trajectories:
     """The observation after the last action of each episode, where it is known."""
     tasks: Float[np.ndarray, "episodes task"] | None = None
     """The task vector of each episode in the multi-task setting."""
+    spans: Int[np.ndarray, " steps"] | None = None
+    """Steps that each row stands for; None where every step was recorded."""
+    next_observations: Float[np.ndarray, "steps obs"] | None = None
+    """Of thinned episodes: the observation after the step of each row, where it is known."""
 
     def __post_init__(self):
         arrays = {name: array for name, array in vars(self).items() if array is not None}
-        for name, array in (arrays | {"offsets": _whole(np.asarray(self.offsets))}).items():
+        for name, array in (arrays | {"offsets": whole_offsets(np.asarray(self.offsets))}).items():
             object.__setattr__(self, name, _frozen(array))
-        _check_arrays(self)
+        check_arrays(self)
+        if self.spans is not None:
+            object.__setattr__(self, "spans", _frozen(checked_spans(self)))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
     @cached_property
     def lengths(self) -> Int[np.ndarray, " episodes"]:
-        """Number of steps of each episode."""
+        """Number of rows of each episode."""
         return _frozen(np.diff(self.offsets))
 
     @property
+    def durations(self) -> Int[np.ndarray, " episodes"]:
+        """Number of steps of each episode, those that were dropped included."""
+        if self.spans is None:
+            return self.lengths
+        return np.add.reduceat(self.spans, self.offsets[:-1])
+
+    @property
     def steps(self) -> int:
-        """Number of transitions over all episodes."""
+        """Number of rows over all episodes."""
         return len(self.observations)
 
     @property
@@ -63,7 +82,7 @@ class Trajectories:
 
     @property
     def act_dim(self) -> int:
-        """Columns of an action."""
+        """Columns of an action; 0 where actions are not known."""
         return self.actions.shape[1]
 
     @property
@@ -78,8 +97,16 @@ class Trajectories:
 
     @property
     def times(self) -> Int[np.ndarray, " steps"]:
-        """Steps since its episode began, for each step."""
-        return np.arange(self.steps) - np.repeat(self.offsets[:-1], self.lengths)
+        """Steps since its episode began, for each row."""
+        spans = np.ones(self.steps, np.int64) if self.spans is None else self.spans
+        before = np.cumsum(spans) - spans
+        return before - np.repeat(before[self.offsets[:-1]], self.lengths)
+
+    @property
+    def row_of_step(self) -> Int[np.ndarray, " all_steps"]:
+        """The row that stands for each step of each episode, those that were dropped included."""
+        rows = np.arange(self.steps)
+        return rows if self.spans is None else np.repeat(rows, self.spans)
 
     @property
     def returns(self) -> Float[np.ndarray, " episodes"] | None:
@@ -89,9 +116,33 @@ class Trajectories:
         return np.add.reduceat(self.rewards.astype(np.float64), self.offsets[:-1])
 
     def pairs(self, rows: Any = slice(None)) -> Float[np.ndarray, "some dims"]:
-        """State-action pairs $(s, a)$ as one array, as a discriminator or an MMD sees them."""
+        """State-action pairs $(s, a)$ as one array, as an MMD sees them; or states alone."""
         parts = [self.observations[rows], self.actions[rows]]
         return np.concatenate(parts, axis=1, dtype=np.float64)
+
+    def without_actions(self) -> "Trajectories":
+        """Observations alone."""
+        return replace(self, actions=np.zeros((self.steps, 0), np.float32))
+
+    def repeated(self) -> "Trajectories":
+        """With all steps: each row of a thinned episode again for every step it stands for.
+
+        Its rewards are those of the first of them.
+        """
+        if self.spans is None:
+            return self
+        rows = self.row_of_step
+        first = np.diff(rows, prepend=-1) > 0
+        last = np.append(first[1:], True)
+        return self.at_rows(
+            rows,
+            self.durations,
+            terminated=self.terminated[rows] & last,
+            truncated=self.truncated[rows] & last,
+            rewards=None if self.rewards is None else self.rewards[rows] * first,
+            spans=None,
+            next_observations=None,
+        )
 
     def take(self, episodes: Int[np.ndarray, " chosen"]) -> "Trajectories":
         """The chosen episodes, in the order given; an episode may be chosen twice."""
@@ -137,12 +188,12 @@ def offsets_of(lengths: Int[np.ndarray, " episodes"]) -> Int[np.ndarray, " episo
 
 
 def ragged_rows(
-    starts: Int[np.ndarray, " episodes"], counts: Int[np.ndarray, " episodes"], stride: int = 1
+    starts: Int[np.ndarray, " episodes"], counts: Int[np.ndarray, " episodes"]
 ) -> Int[np.ndarray, " rows"]:
-    """Rows `starts[i], starts[i] + stride, …` (`counts[i]` of them) of every episode in turn."""
+    """Rows `starts[i], starts[i] + 1, …` (`counts[i]` of them) of every episode in turn."""
     before = np.cumsum(counts) - counts
     within = np.arange(counts.sum()) - np.repeat(before, counts)
-    return np.repeat(starts, counts) + stride * within
+    return np.repeat(starts, counts) + within
 
 
 def constant_columns(x: Float[np.ndarray, "rows dims"]) -> Bool[np.ndarray, " dims"]:
@@ -158,86 +209,6 @@ def _frozen(array: np.ndarray) -> np.ndarray:
         array = array.copy()
         array.flags.writeable = False
     return array
-
-
-def _whole(offsets: np.ndarray) -> np.ndarray:
-    if offsets.dtype.kind not in "iu" or offsets.ndim != 1 or len(offsets) < 2:
-        raise InputError("offsets must be a list of whole numbers, one more than episodes")
-    return offsets.astype(np.int64)
-
-
-def _check_arrays(t: Trajectories) -> None:
-    for name, array in (("observations", t.observations), ("actions", t.actions)):
-        if array.ndim != 2 or array.shape[1] == 0:
-            raise InputError(
-                f"{name} must be 2-dimensional [steps, size] with at least one column, "
-                f"got shape {array.shape}"
-            )
-    if t.steps == 0:
-        raise InputError("there are no steps: a trajectory needs at least one")
-    _check_offsets(t.offsets, t.steps)
-    if t.tasks is not None and t.tasks.ndim != 2:
-        raise InputError(f"tasks must be [episodes, size], got shape {t.tasks.shape}")
-    for name, kinds, shape in (
-        ("observations", "f", (t.steps, t.obs_dim)),
-        ("actions", "fiu", (t.steps, t.act_dim)),
-        ("terminated", "b", (t.steps,)),
-        ("truncated", "b", (t.steps,)),
-        ("rewards", "f", (t.steps,)),
-        ("final_observations", "f", (len(t), t.obs_dim)),
-        ("tasks", "f", (len(t), 0 if t.tasks is None else t.tasks.shape[1])),
-    ):
-        if (array := getattr(t, name)) is not None:
-            _check_array(name, array, kinds, shape)
-    if t.final_observations is not None and t.final_observations.dtype != t.observations.dtype:
-        raise InputError(
-            f"final_observations are {t.final_observations.dtype}, "
-            f"observations {t.observations.dtype}; store both alike"
-        )
-    _check_ends(t)
-
-
-def _check_offsets(offsets: np.ndarray, steps: int) -> None:
-    lengths = np.diff(offsets)
-    if (lengths < 1).any():
-        raise InputError(
-            f"episode {int(np.argmax(lengths < 1))} is empty: every episode needs at least one step"
-        )
-    if offsets[0] != 0 or offsets[-1] != steps:
-        raise InputError(
-            f"the episode lengths sum to {int(lengths.sum())}, but there are {steps} steps"
-        )
-
-
-def _check_array(name: str, array: np.ndarray, kinds: str, shape: tuple[int, ...]) -> None:
-    floating = array.dtype.kind == "f"
-    if array.dtype.kind not in kinds or (floating and array.dtype.itemsize not in (4, 8)):
-        raise InputError(f"{name} must be {_KIND_NAMES[kinds]}, got {array.dtype}")
-    if array.shape != shape:
-        raise InputError(f"{name} must have shape {shape}, got {array.shape}")
-    if floating and (bad := ~(np.abs(array) <= _LARGEST)).any():
-        first = tuple(int(i) for i in np.argwhere(bad)[0])
-        value = array[first]
-        word = "NaN" if np.isnan(value) else "infinite" if np.isinf(value) else f"{value:.3g}"
-        raise InputError(
-            f"{name}{list(first)} is {word} ({int(bad.sum())} values are NaN, infinite or beyond "
-            f"{_LARGEST:g}); remove those episodes before learning from them"
-        )
-
-
-def _check_ends(t: Trajectories) -> None:
-    last = np.zeros(t.steps, dtype=bool)
-    last[t.last_rows] = True
-    wrong = (t.terminated | t.truncated) != last
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        episode = int(np.searchsorted(t.offsets, row, side="right")) - 1
-        what = (
-            "has no end mark on its last step: set terminated or truncated there"
-            if last[row]
-            else f"is marked as ended at step {row - int(t.offsets[episode])}, before its last step"
-        )
-        raise InputError(f"episode {episode} {what}")
 
 
 class FutureBatch(NamedTuple):
