@@ -11,13 +11,17 @@ from etairl.evaluation.resampling import Pool, disjoint, null_scale
 
 FEWEST = 8
 """episodes of an expert from which on splits of them say something about their spread"""
-HINT = "a hint"
-"""what a floor from blocks of time is: those of an episode are alike, so it may be too low"""
+_BLOCKS = "blocks of time"
 _SPLITS = 1000
 _LEVEL = 0.95
 
 
 _Splits = Bool[np.ndarray, "splits _"]
+
+
+def is_hint(by: str | None) -> bool:
+    """Whether a floor found in such a way may be too low: blocks of an episode are alike."""
+    return by is not None and by.startswith(_BLOCKS)
 
 
 class Floor95(NamedTuple):
@@ -130,8 +134,8 @@ class OwnGroups(NamedTuple):
             half = groups // 2, groups - groups // 2
             values = self.pool.null(rng, half, _SPLITS)
             factor = null_scale(*wanted) / null_scale(*half)
-            how = f"blocks of time, splits into {half[0]} and {half[1]}, scaled to {n} and {m}"
-            return Floor95(_quantile(values, factor), f"{how}: {HINT}")
+            how = f"{_BLOCKS}, splits into {half[0]} and {half[1]}, scaled to {n} and {m}: a hint"
+            return Floor95(_quantile(values, factor), how)
         a, b = n, m
         if n + m > episodes:
             small = min(n, m, episodes // 2)

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Complex, Float, Int
 
 from etairl.demos.dataset import Standardiser
-from etairl.evaluation.floors import FEWEST, HINT, Floor95, OwnGroups
+from etairl.evaluation.floors import FEWEST, Floor95, OwnGroups, is_hint
 from etairl.evaluation.fourier import Frequencies, Side, group_sums, mmd2_by_frequency
 from etairl.evaluation.kernel import kernel_sums
 from etairl.evaluation.resampling import Pool, checked, numbered
@@ -43,7 +43,7 @@ class Distance:
     @property
     def hinted(self) -> bool:
         """Whether the floor is no more than a hint, and may be too low."""
-        return self.floor_by is not None and self.floor_by.endswith(HINT)
+        return is_hint(self.floor_by)
 
 
 @dataclass(frozen=True)
