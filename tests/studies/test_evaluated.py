@@ -14,6 +14,7 @@ from etairl.replication.paper_studies import named_jobs
 from etairl.storage import write_json
 from etairl.studies.report_data import report_data
 from etairl.studies.study_folder import Study
+from etairl.studies.summary import result_rows
 
 JOBS = named_jobs("figure1", "quick", range(2), ["Hopper-v5"])[:2]
 JOBS += [replace(job, config=replace(job.config, seed=1)) for job in JOBS]
@@ -71,6 +72,23 @@ def test_it_is_in_notes_page_and_figures_also_without_the_runs(study, tmp_path, 
     assert main(["report", str(small)]) == 0
     assert (small / "README.md").read_text() == text
     assert all(Study(small).evaluated(job) for job in JOBS)  # nothing is left to evaluate
+
+
+def test_a_hint_is_no_floor_of_a_study(tmp_path):
+    """Blocks of time, of this version or of an older one: left out of tables and figures."""
+    by = "blocks of time, splits into 5 and 5, scaled to 10 and 1"
+    study = made_up_study(tmp_path / "mine", JOBS, lambda job: 0.2, None, "mine")
+    first = study.run_path(study.jobs[0]) / "result.json"
+    result = json.loads(first.read_text())
+    result["remaining"]["mmd2_mu"]["floor_by"] = by
+    row = policy("learner", 900.0, playing="drawn", beside="demonstrations")
+    row["mmd2_mu"] = row["mmd2_mu"] | {"floor_by": by}
+    write_json(first, result | {"fresh": [row]})
+    floors = [row["mmd2_mu_floor"] for row in result_rows(study)]
+    assert floors[0] is None
+    assert floors[1] == 0.01
+    (entry,) = [e for e in report_data(study)["evaluation"] if e["policy"] == "learner, drawn"]
+    assert entry["floor_mu"] is None
 
 
 def test_a_study_that_asks_for_none_shows_the_end_of_its_runs(tmp_path):

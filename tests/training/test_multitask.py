@@ -15,7 +15,16 @@ from etairl.evaluation.matching import score
 from etairl.runs import read_metrics
 from etairl.tasks import planned_expert
 from etairl.tasks.navigation_world import NAME
-from etairl.training.multitask import EXPERT, ReturnScale, Role, demonstrated_tasks, play_tasks
+from etairl.training import multitask
+from etairl.training.multitask import (
+    EXPERT,
+    ReturnScale,
+    Role,
+    demonstrated_tasks,
+    generalise,
+    play_tasks,
+    well_known,
+)
 from etairl.training.preparation import prepare
 from etairl.training.session import open_run
 from etairl.training.watching import IN_USE
@@ -103,12 +112,32 @@ def test_settings_have_their_tasks_and_horizons():
     (learned,) = play_tasks(MANY, [Role(policy)], 1, tasks)
     assert np.array_equal(learned.tasks, tasks)
     assert (learned.lengths == 50).all()
-    wide, same = play_tasks(MANY, [Role(policy), Role(policy, drawn=False)], 1, 40, longer=2)
+    every = setting.task.space.laws["full"](np.random.default_rng(2), 40)
+    wide, same = play_tasks(MANY, [Role(policy), Role(policy, drawn=False)], 1, every, longer=2)
+    assert np.array_equal(wide.tasks, every.astype(np.float32))
     assert np.array_equal(wide.tasks, same.tasks)
     assert not np.array_equal(wide.actions, same.actions)
     assert (wide.lengths == 100).all()
     known = {tuple(t) for t in setting.demos.trajectories.tasks.tolist()}
     assert not {tuple(t) for t in wide.tasks.tolist()} & known
+
+
+def test_the_ends_of_the_scale_try_ten_tasks_where_that_is_enough(monkeypatch):
+    """Navigation differs from target to target; where errors may be large ten are enough."""
+    setting = prepare(MANY, copies=1)
+    every = generalise(setting, {}, 50, 1, drawn=True)
+    assert [v.episodes for v in every.values()] == [25, 25]
+    monkeypatch.setattr(multitask, "_ENOUGH", 10.0)
+    some = generalise(setting, {"again": planned_expert(NAME)}, 50, 1, drawn=True)
+    assert {name: v.episodes for name, v in some.items()} == {"again": 25, "random": 10, EXPERT: 10}
+
+
+def test_a_scale_is_well_known_by_its_standard_error():
+    """Ends at 0 and 10, each ± 1 with four episodes: an error of sqrt(2 · (4/3) / 4) = 0.82."""
+    end = np.array([-1.0, 1.0, -1.0, 1.0])
+    assert not well_known(end, end + 0.82 / 0.02 - 1.0)
+    assert well_known(end, end + 0.82 / 0.02 + 1.0)
+    assert not well_known(end)
 
 
 def test_evaluate_from_the_command_line(result, capsys):

@@ -275,4 +275,5 @@ def _row(shown: dict[str, dict[str, FeatureGap]], name: str) -> list[FeatureGap]
 
 def _distance(d: Distance) -> tuple[str, str]:
     mark = "*" if d.p < 0.05 else ""
-    return f"{d.value:.5f}{mark}", "" if d.floor is None else f"{d.floor:.5f}"
+    hint = " (hint)" if d.hinted else ""
+    return f"{d.value:.5f}{mark}", "" if d.floor is None else f"{d.floor:.5f}{hint}"

@@ -8,6 +8,7 @@ from typing import Any
 
 from etairl.cli.console import Meter, facts, out, patient_interrupt
 from etairl.evaluation.diagnostics import diagnose
+from etairl.evaluation.floors import is_hint
 from etairl.idle import IdleProgress, Watch
 from etairl.runs import RunDirectory, read_result
 from etairl.training.deciding import MOST_RECOVERIES
@@ -210,4 +211,7 @@ def _fresh(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
 
 def _distance(mmd2: dict[str, Any]) -> str:
     text = f"{mmd2['value']:.5f} [{mmd2['low']:.5f}, {mmd2['high']:.5f}]"
-    return text if mmd2["floor"] is None else f"{text}, expert against itself {mmd2['floor']:.5f}"
+    if mmd2["floor"] is None:
+        return text
+    hint = ", a hint" if is_hint(mmd2.get("floor_by")) else ""
+    return f"{text}, expert against itself {mmd2['floor']:.5f}{hint}"

@@ -9,10 +9,10 @@ from functools import cached_property, reduce
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Complex, Float, Int
 
 from etairl.demos.dataset import Standardiser
-from etairl.evaluation.floors import FEWEST, Floor95, OwnGroups
+from etairl.evaluation.floors import FEWEST, Floor95, OwnGroups, is_hint
 from etairl.evaluation.fourier import Frequencies, Side, group_sums, mmd2_by_frequency
 from etairl.evaluation.kernel import kernel_sums
 from etairl.evaluation.resampling import Pool, checked, numbered
@@ -41,6 +41,11 @@ class Distance:
     """chance that episodes of one law, relabelled, differ as much"""
     error: float
     """standard error by random features; 0 where the sums are exact"""
+
+    @property
+    def hinted(self) -> bool:
+        """Whether the floor is no more than a hint, and may be too low."""
+        return is_hint(self.floor_by)
 
 
 @dataclass(frozen=True)
@@ -103,7 +108,11 @@ class Reference:
         ids, in_x = numbered((other.groups, expert.groups), (len(other), len(expert)))
         weights = np.concatenate([other.weights(), expert.weights()], axis=1)
         of_x = np.arange(int(ids[-1]) + 1) < in_x
-        return _pools(points, ids, weights, of_x, self.exact)
+        if self.exact and len(points) <= EXACT:
+            return _named(_exact_sums(points, ids, weights), _sizes(ids, weights), of_x)
+        shown = self._features(expert) if expert is not self.steps else self._expert_features
+        z = np.concatenate([self._features(other), shown], axis=1)
+        return _named(group_sums(z), _sizes(ids, weights), of_x, z)
 
     def mmd2(self, other: Trajectories) -> dict[MeasureName, float]:
         """MMD² by random features: what is looked at while training, with all steps."""
@@ -177,10 +186,28 @@ class Reference:
         grouped, episodes = self._in_blocks(every) if in_blocks else every, self._every.episodes
         _, first, ids = np.unique(grouped.groups, return_index=True, return_inverse=True)
         _, number = np.unique(every.groups[first], return_inverse=True)
-        points = checked(self._scaled(every), None)
-        pools, _ = _pools(points, ids, every.weights(), np.ones(len(first), bool), exact)
+        points, weights = checked(self._scaled(every), None), every.weights()
+        if exact and len(points) <= EXACT:
+            sums = _exact_sums(points, ids, weights)
+        else:
+            sums = group_sums(self._all_frequencies.sums(points, ids, weights))
+        pools, _ = _named(sums, _sizes(ids, weights), np.ones(len(first), bool))
         owner, part = number % episodes, number // episodes
         return {name: OwnGroups(pool, owner, part) for name, pool in pools.items()}
+
+    @cached_property
+    def _all_frequencies(self) -> Frequencies:
+        points = self._scaled(self.steps)
+        return Frequencies.draw(np.random.default_rng(0), points, float(points.shape[1]))
+
+    def _features(self, steps: Steps) -> Complex[np.ndarray, "measures groups frequencies"]:
+        _, ids = np.unique(steps.groups, return_inverse=True)
+        return self._all_frequencies.sums(self._scaled(steps), ids, steps.weights())
+
+    @cached_property
+    def _expert_features(self) -> Complex[np.ndarray, "measures groups frequencies"]:
+        """The same for all who are compared with the expert."""
+        return self._features(self.steps)
 
     @cached_property
     def _frequencies(self) -> Frequencies:
@@ -201,22 +228,28 @@ class Reference:
         return steps.pairs if self.scale is None else self.scale(steps.pairs)
 
 
-def _pools(
-    points: np.ndarray, ids: np.ndarray, weights: np.ndarray, of_x: np.ndarray, exact: bool
+def _exact_sums(
+    points: np.ndarray, ids: np.ndarray, weights: np.ndarray
+) -> Float[np.ndarray, "measures groups groups"]:
+    """Over all pairs, with those of each point with itself, as random features have them."""
+    sums = kernel_sums(points, ids, float(points.shape[1]), weights)
+    every = np.arange(sums.shape[1])
+    sums[:, every, every] += _sizes(ids, weights**2)
+    return sums
+
+
+def _named(
+    sums: np.ndarray,
+    sizes: Float[np.ndarray, "measures groups"],
+    of_x: np.ndarray,
+    z: Complex[np.ndarray, "measures groups frequencies"] | None = None,
 ) -> tuple[dict[MeasureName, Pool], dict[MeasureName, float]]:
-    """Exact up to `EXACT` steps if that is asked for, else by random features."""
-    h = float(points.shape[1])
-    sizes, errors = _sizes(ids, weights), [0.0] * len(weights)
-    if exact and len(points) <= EXACT:
-        sums = kernel_sums(points, ids, h, weights)
-    else:
-        z = Frequencies.draw(np.random.default_rng(0), points, h).sums(points, ids, weights)
-        sums = group_sums(z)
-        if not of_x.all():
-            for law in range(len(weights)):
-                x, y = (Side.of(z[law, side], sizes[law, side]) for side in (of_x, ~of_x))
-                values = mmd2_by_frequency(x, y)
-                errors[law] = float(values.std(ddof=1) / np.sqrt(len(values)))
+    """A pool of each measure, and its standard error where it is from random features `z`."""
+    errors = [0.0] * len(sums)
+    for law, own in enumerate([] if z is None else z):
+        x, y = (Side.of(own[side], sizes[law, side]) for side in (of_x, ~of_x))
+        values = mmd2_by_frequency(x, y)
+        errors[law] = float(values.std(ddof=1) / np.sqrt(len(values)))
     pools = (Pool(s, size, of_x, False) for s, size in zip(sums, sizes, strict=True))
     return dict(zip(MEASURES, pools, strict=True)), dict(zip(MEASURES, errors, strict=True))
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from etairl.evaluation.floors import is_hint
 from etairl.figures.panels import BLUE, GREEN, GREY
 
 
@@ -31,11 +32,10 @@ def learning_figure(
         # Unbiased values may be negative; a logarithm has no place for those.
         values = [max(row[name], 1e-5) for row in measured]
         right.plot(at, values, color=colour, linewidth=1.6, label=f"MMD² of {label}")
-    floor = None if result is None else result["remaining"]["mmd2_mu"]["floor"]
-    if floor is not None and floor > 0:
-        right.axhline(
-            floor, color=GREY, linewidth=1.2, linestyle="--", label="expert against itself (μ)"
-        )
+    found = {} if result is None else result["remaining"]["mmd2_mu"]
+    if found.get("floor"):
+        label = f"expert against itself (μ{', a hint' if is_hint(found.get('floor_by')) else ''})"
+        right.axhline(found["floor"], color=GREY, linewidth=1.2, linestyle="--", label=label)
     right.set(xlabel="million transitions", ylabel="MMD² to the demonstrations", yscale="log")
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)

@@ -12,6 +12,7 @@ from typing import Any
 
 from etairl.decoding import for_json
 from etairl.evaluation.diagnostics import diagnose
+from etairl.evaluation.floors import is_hint
 from etairl.locks import locked
 from etairl.runs import read_metrics, read_result
 from etairl.storage import read_json, read_rows, reading, write_atomic
@@ -176,7 +177,8 @@ def kept_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         kept = {key: for_json(row[key]) for key in plain}
         kept |= {key: row.get(key) for key in ("playing", "beside", "compared")}
         for key in ("mmd2_rho", "mmd2_mu"):
-            kept[key] = {part: row[key][part] for part in ("value", "floor")}
+            hint = is_hint(row[key].get("floor_by"))  # no floor to compare settings with
+            kept[key] = {"value": row[key]["value"], "floor": None if hint else row[key]["floor"]}
         wide = row["generalisation"]
         kept["all_tasks"] = wide and {key: wide[key] for key in ("success", "score")}
         found.append(kept)

@@ -12,6 +12,7 @@ from etairl.algorithms.registry import ALGORITHMS
 from etairl.arms import is_base
 from etairl.decoding import encode
 from etairl.eta import Dirac
+from etairl.evaluation.floors import is_hint
 from etairl.evaluation.matching import score
 from etairl.evaluation.statistics import (
     Paired,
@@ -56,7 +57,9 @@ def _row(job: Job, result: Mapping[str, Any], levels: "_Levels") -> ResultRow:
         for name in ("mmd2_rho", "mmd2_mu", "mmd2_rho_raw", "mmd2_mu_raw")
         for suffix, key in (("", "value"), ("_low", "low"), ("_high", "high"), ("_floor", "floor"))
     }
-    if "beside" not in last:  # before version 0.3: floors of other sizes are none
+    # Before version 0.3 floors were of other sizes, and a hint may be too low: these are none.
+    unfit = "beside" not in last or is_hint(alike["mmd2_mu"].get("floor_by"))
+    if unfit:
         distances |= dict.fromkeys(name for name in distances if name.endswith("_floor"))
     own, expert, random = last.get("score"), result["expert_return"], None
     if own is None:  # where there are many tasks a run has a score of its own

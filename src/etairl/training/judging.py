@@ -26,9 +26,7 @@ CLONING = "behaviour cloning"
 HELD_OUT = "expert, held out"
 DEMONSTRATIONS = "demonstrations"
 MOST_OF_OTHERS = 25
-"""episodes of either kind that the expert and a random policy play"""
-MOST_OF_OTHER_KIND = 50
-"""episodes of whoever is judged that do not act like the demonstrations"""
+"""episodes of the expert, of a random policy, and of what does not act like the demonstrations"""
 Gaps = Callable[[Trajectories, Trajectories], list[FeatureGap] | None]
 
 
@@ -146,13 +144,12 @@ class Stage:
         return {key: found[key] for key in cast}
 
     def many(self, name: str, kind: Playing) -> int:
-        """Episodes: as many as were asked for of the kind of the demonstrations, at most 50 else.
+        """Episodes: of the headline as many as were asked for, of all others at most 25.
 
-        Of the expert and of a random policy 25 are enough: others are measured with them.
+        The headline is whoever is judged, acting like the demonstrations.
         """
-        if name in (EXPERT, RANDOM):
-            return min(self.episodes, MOST_OF_OTHERS)
-        return self.episodes if kind == self.kinds[0] else min(self.episodes, MOST_OF_OTHER_KIND)
+        headline = kind == self.kinds[0] and name not in (EXPERT, RANDOM)
+        return self.episodes if headline else min(self.episodes, MOST_OF_OTHERS)
 
 
 def judge_at_the_end(stage: Stage) -> list[Behaviour]:

@@ -25,6 +25,10 @@ _CHANCE_EPISODES = 25
 _MOST_COPIES = 25
 _MOST_TASKS = 25
 """of all tasks, however many episodes are played on those of the demonstrations"""
+_FIRST_TASKS = 10
+"""of these for expert and random policy, the ends of the scale, where that is enough"""
+_ENOUGH = 0.02
+"""standard error of the scale, as a share of it"""
 LONGER = 2
 """by how much the horizon of the longer episodes is longer than that of training"""
 
@@ -55,10 +59,10 @@ def play_tasks(
     config: TrainConfig,
     roles: Sequence[Role],
     seed: int,
-    tasks: Float[np.ndarray, "episodes task"] | int,
+    tasks: Float[np.ndarray, "episodes task"],
     longer: int = 1,
 ) -> list[Trajectories]:
-    """One episode of each role per task given, or so many with tasks from the law of all.
+    """One episode of each role per task given.
 
     All roles take turns in the same few copies: to make a copy of a simulator may cost as much as
     dozens of its steps.
@@ -66,17 +70,15 @@ def play_tasks(
     Args:
         config: of the run.
         roles: who plays. Starts depend on who played before, tasks are the same for all.
-        seed: of starts, tasks and actions.
-        tasks: the tasks, or how many to draw.
+        seed: of starts and actions.
+        tasks: the tasks.
         longer: by how much the horizon is longer than that of training.
     """
-    each = tasks if isinstance(tasks, int) else len(tasks)
+    each = len(tasks)
     copies = -(-each // -(-each // _MOST_COPIES))
     horizon = longer * config.horizon
     task = make_task(config.env, copies, horizon=horizon, seed=seed)
     assert isinstance(task, ProductTask)
-    if isinstance(tasks, int):
-        tasks = task.space.laws["full"](np.random.default_rng([seed, 19]), each)
     return [_in_turn(task, role, tasks, np.random.default_rng([seed, 13])) for role in roles]
 
 
@@ -146,17 +148,26 @@ def solved(prepared: Prepared, played: Trajectories, scale: ReturnScale | None) 
 def generalise(
     prepared: Prepared, policies: dict[str, Policy], episodes: int, seed: int, drawn: bool
 ) -> dict[str, Outcome]:
-    """Every policy, a random one and the planned expert on all tasks, with twice the time."""
+    """Every policy, a random one and the planned expert on all tasks, with twice the time.
+
+    The last two try ten tasks, and all of them only where ten leave the scale of scores open.
+    """
     config = prepared.config
+    assert isinstance(prepared.task, ProductTask)
     expert = planned_expert(prepared.task.spec.environment or config.env)
-    everyone = policies | {"random": UniformPolicy(prepared.task)}
+    ends = {"random": Role(UniformPolicy(prepared.task))}
     if expert is not None:
-        everyone |= {EXPERT: expert}
-    roles = [Role(policy, drawn or name == "random") for name, policy in everyone.items()]
+        ends |= {EXPERT: Role(expert, drawn)}
     # At most as many steps as with the horizon of training.
     many = min(max(2, episodes // LONGER), _MOST_TASKS)
-    together = play_tasks(config, roles, seed, many, LONGER)
-    played = dict(zip(everyone, together, strict=True))
+    tasks = prepared.task.space.laws["full"](np.random.default_rng([seed, 19]), many)
+    judged = [Role(policy, drawn) for policy in policies.values()]
+    together = play_tasks(config, judged, seed, tasks, LONGER)
+    scaled = play_tasks(config, list(ends.values()), seed, tasks[:_FIRST_TASKS], LONGER)
+    if many > _FIRST_TASKS and not well_known(*map(_returns, scaled)):
+        rest = play_tasks(config, list(ends.values()), seed + 1, tasks[_FIRST_TASKS:], LONGER)
+        scaled = [joined(parts) for parts in zip(scaled, rest, strict=True)]
+    played = dict(zip([*policies, *ends], together + scaled, strict=True))
     means = {name: float(_returns(t).mean()) for name, t in played.items()}
     scale = ReturnScale(means[EXPERT], means["random"]) if EXPERT in means else None
     if scale is not None and scale.expert == scale.random:
@@ -172,6 +183,13 @@ def generalise(
         )
         for name, t in played.items()
     }
+
+
+def well_known(*returns: Float[np.ndarray, " _"]) -> bool:
+    """Whether the ends of a scale are known to 2 % of the difference between them."""
+    error = np.sqrt(sum(end.var(ddof=1) / len(end) for end in returns))
+    means = [float(end.mean()) for end in returns]
+    return bool(error < _ENOUGH * (max(means) - min(means)))
 
 
 def _returns(t: Trajectories) -> np.ndarray:

@@ -123,7 +123,10 @@ class Prepared(NamedTuple):
 
 
 def prepare(
-    config: TrainConfig, threads: int | None = None, cost_from: Path | None = None
+    config: TrainConfig,
+    threads: int | None = None,
+    cost_from: Path | None = None,
+    copies: int | None = None,
 ) -> Prepared:
     """Load and check everything before anything is written.
 
@@ -131,10 +134,11 @@ def prepare(
         config: what is asked for.
         threads: of the simulator.
         cost_from: a finished run whose cost to begin with; that of `config` if left out.
+        copies: of the simulator; as many as a cycle has if left out.
     """
     task = make_task(
         config.env,
-        config.girl.episodes,
+        config.girl.episodes if copies is None else copies,
         horizon=config.horizon,
         mode=config.mode,
         seed=config.seed,

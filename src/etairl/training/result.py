@@ -44,7 +44,8 @@ class Result:
         if not RunDirectory(path).finished:
             raise InputError(f"{path} is not finished yet; resume it: etairl resume {path}")
         self.metrics: dict[str, Any] = read_result(path)
-        self._prepared = prepare(self.config, cost_from=path)
+        # Whoever plays makes copies of its own.
+        self._prepared = prepare(self.config, cost_from=path, copies=1)
         state = self._prepared.begin(cloned=False)
         name = "policy" if which == "final" else "best-policy"
         actor, normaliser = load_tree(
