@@ -27,7 +27,7 @@ ETAIRL = Path(sys.executable).with_name("etairl")
 
 def etairl(*arguments, **options) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [ETAIRL, *map(str, arguments)], capture_output=True, text=True, timeout=120, **options
+        [ETAIRL, *map(str, arguments)], capture_output=True, text=True, timeout=600, **options
     )
 
 
@@ -209,7 +209,7 @@ def test_ls_explains_what_is_unusable(file):
 @pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_demo_trains_shows_a_table_and_can_be_asked_again(tmp_path, optimised, times):
     """With programs as a user has them: of the quick tests, the one that runs these for long."""
-    small = ("--transitions", 2_000, "--episodes", 2)
+    small = ("--transitions", 5_000, "--episodes", 2)
     for _ in range(times):
         done = etairl("demo", "-o", tmp_path / "demo", *small, env=optimised)
         assert done.returncode == 0, done.stderr
