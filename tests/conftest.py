@@ -28,7 +28,7 @@ if "PYTEST_XDIST_WORKER" in os.environ and hasattr(os, "sched_setaffinity"):
 
 if "OPENBLAS_NUM_THREADS" not in os.environ:
     # A second thread of NumPy's library, here or in a process that is started, spins while it waits
-    # for the next of many small products: a measured run took twice the time of the processor.
+    # for the next of many small products: a tiny run took 3.7 s of the processor instead of 2.1 s.
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     threadpool_limits(1, "blas")  # of this process, which may have begun them
 
