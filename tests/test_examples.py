@@ -1,10 +1,15 @@
+"""The examples, called as scripts in this process; one of them also in a process of its own."""
+
+import contextlib
+import io
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("lasting")
+pytestmark = pytest.mark.usefixtures("lasting", "unchecked")  # as users run them
 EXAMPLES = Path(__file__).parents[1] / "examples"
 # What each example must print; the words that a reader is promised.
 EXPECTED = {
@@ -36,14 +41,13 @@ EXPECTED = {
 }
 
 
-def run(name: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-W", "error", str(EXAMPLES / name), *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=300,  # one of them trains
-    )
+def run(name: str, folder: Path, *arguments: str) -> str:
+    """What an example prints when it is run in a folder; warnings are errors here."""
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as out:
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", [str(EXAMPLES / name), *arguments])
+        runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+    return out.getvalue()
 
 
 def test_every_example_is_listed_here():
@@ -52,15 +56,14 @@ def test_every_example_is_listed_here():
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_example_runs_without_arguments(name: str, tmp_path: Path):
-    done = run(name, tmp_path)
-    assert done.returncode == 0, done.stderr
+    printed = run(name, tmp_path)
     for words in EXPECTED[name]:
-        assert words in done.stdout
+        assert words in printed
     assert not list(tmp_path.iterdir()), "an example must not write where it is run"
 
 
 def test_the_noisy_and_the_fast_are_told_from_the_expert(tmp_path: Path):
-    lines = run("03_is_it_the_expert.py", tmp_path).stdout.splitlines()
+    lines = run("03_is_it_the_expert.py", tmp_path).splitlines()
     verdicts = {line[:22].strip(): line.endswith("not the expert") for line in lines[3:]}
     assert verdicts == {
         "the expert again": False,
@@ -71,7 +74,8 @@ def test_the_noisy_and_the_fast_are_told_from_the_expert(tmp_path: Path):
 
 
 def test_the_figure_goes_where_it_is_asked_to(tmp_path: Path):
-    done = run("01_weightings.py", tmp_path, "figure.png")
+    words = [sys.executable, "-W", "error", str(EXAMPLES / "01_weightings.py"), "figure.png"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
 
@@ -80,8 +84,7 @@ def test_the_figures_of_the_criterion_are_those_of_the_documentation(tmp_path: P
     """Drawn again, they show the same; pixels may differ between versions of the font renderer."""
     from matplotlib.image import imread
 
-    done = run("05_the_criterion_and_its_traps.py", tmp_path, "drawn")
-    assert done.returncode == 0, done.stderr
+    run("05_the_criterion_and_its_traps.py", tmp_path, "drawn")
     for name in ("stay-or-go", "occupancy-curve", "duality-gap"):
         again = imread(tmp_path / "drawn" / f"{name}.png")
         stored = imread(EXAMPLES.parent / "docs" / "figures" / f"{name}.png")

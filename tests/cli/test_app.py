@@ -27,7 +27,7 @@ ETAIRL = Path(sys.executable).with_name("etairl")
 
 def etairl(*arguments, **options) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [ETAIRL, *map(str, arguments)], capture_output=True, text=True, timeout=120, **options
+        [ETAIRL, *map(str, arguments)], capture_output=True, text=True, timeout=600, **options
     )
 
 
