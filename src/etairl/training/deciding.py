@@ -88,7 +88,7 @@ def stopped(prepared: Prepared, state: State, progress: Progress) -> dict[str, A
         floor = progress.measured[-1].floor
         message = f"{what} was below {floor:.5f}, that of the expert against itself, {times}"
     elif why == "patience":
-        message = f"{what} has not improved by {BETTER:.0%} {times}"
+        message = f"{what} has not improved by {100 * BETTER:.0f} % {times}"
     else:
         message = f"all {config.girl.transitions:,} transitions were made"
     return {
