@@ -50,7 +50,8 @@ def test_logits_are_standardised_over_the_pairs_of_the_learner(rng):
     state = cost.init(jax.random.key(0), expert)
     expected = None
     for k in range(3):
-        state, _ = cost.updates(jax.random.key(k), state, *split)
+        state, info = cost.updates(jax.random.key(k), state, *split)
+        assert (info.logit_mean, info.logit_spread) == (state.logits.mean, state.logits.spread)
         raw = replace(plain, config=GanConfig(form="logit"))
         h = np.asarray(raw(state._replace(logits=None), *own), np.float64)
         now = np.array([h.mean(), h.std()])

@@ -43,6 +43,11 @@ def test_cycles_without_cost_updates_neither_count_nor_break_a_row():
     assert found.cycle == 5 * (LONG - 1) + 1
 
 
+def test_a_discriminator_whose_logits_are_standardised_never_saturates():
+    bad = {**GOOD, **BAD["discriminator_saturated"], "cost/logit_spread": 2.0}
+    assert diagnose(rows((bad, 3 * LONG))) == []
+
+
 def test_collapsed_share():
     def share(returns, spread=10.0):
         return collapsed([{"return": r, "return_std": spread} for r in returns]).share

@@ -20,7 +20,7 @@ from etairl.costs.adversarial import (
     adversarial_updates,
 )
 from etairl.costs.family import Cost, CostConfig, Inputs, LogProb, Points, View, standard_units
-from etairl.costs.losses import CostInfo, logits, spectrally_normalised
+from etairl.costs.losses import CostInfo, StandardisedInfo, logits, spectrally_normalised
 from etairl.experience import World
 from etairl.hyper import traced
 from etairl.networks import MLP, Rows
@@ -113,21 +113,22 @@ class Discriminator(Cost):
         own: Points,
         expert: Points,
         log_prob: LogProb | None = None,
-    ) -> tuple[DiscriminatorState, CostInfo]:
+    ) -> tuple[DiscriminatorState, CostInfo | StandardisedInfo]:
         """Many updates in one compiled scan; info is averaged over them."""
         return self._scan(key, state, own, expert)
 
     @jax.jit
     def _scan(
         self, key: PRNGKeyArray, state: DiscriminatorState, own: Points, expert: Points
-    ) -> tuple[DiscriminatorState, CostInfo]:
+    ) -> tuple[DiscriminatorState, CostInfo | StandardisedInfo]:
         state, info = adversarial_updates(
             self.config.network, key, state, own, expert, self._inputs
         )
-        if state.logits is not None:
-            newest = jax.tree.map(lambda rows: rows[-_BATCHES:].reshape(-1, rows.shape[-1]), own)
-            state = state._replace(logits=state.logits.seen(self._logits(state, newest)))
-        return state, info
+        if state.logits is None:
+            return state, info
+        newest = jax.tree.map(lambda rows: rows[-_BATCHES:].reshape(-1, rows.shape[-1]), own)
+        seen = state.logits.seen(self._logits(state, newest))
+        return state._replace(logits=seen), StandardisedInfo(*info, seen.mean, seen.spread)
 
     def stored(self, state: DiscriminatorState) -> DiscriminatorState:
         """All but the optimiser."""

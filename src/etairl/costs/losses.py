@@ -32,6 +32,19 @@ class CostInfo(NamedTuple):
     """share of the expert's pairs with D < 1/2"""
 
 
+class StandardisedInfo(NamedTuple):
+    """Metrics of updates of a cost that standardises its logits: of `CostInfo`, and two more."""
+
+    loss: Scalar
+    gan_loss: Scalar
+    accuracy_learner: Scalar
+    accuracy_expert: Scalar
+    logit_mean: Scalar
+    """of the learner's pairs, which is subtracted"""
+    logit_spread: Scalar
+    """of the learner's pairs, which is divided by"""
+
+
 Judged = tuple[Scalar, CostInfo]
 Loss = Callable[[Network, PRNGKeyArray, NetworkInputs, NetworkInputs], Judged]
 

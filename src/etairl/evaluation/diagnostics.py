@@ -24,7 +24,11 @@ class Diagnosis:
 
 _WARNINGS: dict[str, tuple[Callable[[MetricRow], bool], str]] = {
     "discriminator_saturated": (
-        lambda row: min(row["cost/accuracy_learner"], row["cost/accuracy_expert"]) >= 0.99,
+        # Standardised logits tell pairs apart however sure the discriminator is.
+        lambda row: (
+            min(row["cost/accuracy_learner"], row["cost/accuracy_expert"]) >= 0.99
+            and "cost/logit_spread" not in row
+        ),
         "the discriminator tells learner and expert apart without fault, so its cost says little; "
         "hold it back (--gradient-penalty, --spectral-norm, fewer --cost-updates)",
     ),
