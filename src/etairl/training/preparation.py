@@ -148,9 +148,6 @@ def prepare(
         raise InputError(f"--idle generates continuous actions; those of {config.env} are discrete")
     select = Selection(config.demonstrations, config.horizon, config.every)
     demos = fitting_demos(config, task, select)
-    if config.idle is not None:
-        check_shown(demos.trajectories)
-    trajectories = with_absorbing(demos.trajectories, task)
     world = World(
         task.spec,
         config.mode == "absorbing",
@@ -166,14 +163,25 @@ def prepare(
         cost = Frozen(cost.portable())
         cost_from = cost_from or Path(config.frozen_cost)
     game = Girl(config.girl, config.seed, cost, solver, config.future)
-    actions = ActionScaling(task.spec).to_solver(trajectories.actions)
-    expert = ExpertBuffer.of(trajectories, actions, cost.needs_next)
+    expert = _expert(config, demos, task, cost)
     first = game.init(expert).cost
     if cost_from is not None:
         first = load_cost(cost_from, cost, first)
     reference = Reference.of(demos.trajectories, demos.standardiser)
     watched = Watched.of(config, task, demos) if config.watches else None
     return Prepared(config, demos, task, game, expert, reference, first, watched=watched)
+
+
+def _expert(config: TrainConfig, demos: Demos, task: Task, cost: Cost) -> ExpertBuffer:
+    """The demonstrations as the players see them; refused where they do not show enough."""
+    trajectories = with_absorbing(demos.trajectories, task)
+    actions = ActionScaling(task.spec).to_solver(trajectories.actions)
+    try:
+        if config.idle is not None:
+            check_shown(trajectories)
+        return ExpertBuffer.of(trajectories, actions, cost.needs_next)
+    except InputError as error:
+        raise InputError(f"{config.demos}: {error}") from None
 
 
 def load_cost(run: Path, cost: Cost, fresh: Any) -> Any:
