@@ -65,7 +65,7 @@ def test_odd_offsets_and_episodes_are_refused():
     with pytest.raises(InputError, match="float32 or float64, got float16"):
         episodes([3], observations=np.zeros((3, 2), np.float16))
     with pytest.raises(InputError, match="at least one column"):
-        episodes([3], actions=np.zeros((3, 0)))
+        episodes([3], observations=np.zeros((3, 0)))
 
 
 def test_take_repeats_and_reorders_episodes():

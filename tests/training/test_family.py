@@ -266,7 +266,8 @@ def test_the_divergence_can_be_let_go(monkeypatch, tmp_path):
     words = ["train", "-o", str(tmp_path / "x")]
     assert main([*words, "--preset=near-clone", "--omega", "entropy"]) == 0
     assert seen[0].omega == "entropy"
-    assert main([*words, "--omega", "kl", "--warm-start", "--normalise", "none"]) == 0
+    clone = ["--solver", "sac", "--omega", "kl", "--warm-start", "--normalise", "none"]
+    assert main([*words, *clone]) == 0
     assert (seen[1].omega, seen[1].solver.play.warm_start) == ("kl", True)
 
 
