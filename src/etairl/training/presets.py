@@ -81,10 +81,10 @@ _NEAR_CLONE = TrainConfig(
 
 _DEFAULT = TrainConfig(
     girl=GirlConfig(
-        transitions=2_000_000,
+        transitions=1_500_000,
         episodes=8,
         rollout="steps",
-        cost_updates=20,
+        cost_updates=60,
         capacity=1_000_000,
         fresh_share=1.0,
         fresh_cycles=5,
@@ -95,6 +95,7 @@ _DEFAULT = TrainConfig(
             hidden=(128, 128),
             learning_rate=5e-4,
             last_learning_rate=0.1,
+            temperature=0.06,
             first_std=0.5,
             normalise="demonstrations",
         )
