@@ -16,6 +16,7 @@ from etairl.evaluation.floors import is_hint
 from etairl.locks import locked
 from etairl.runs import read_metrics, read_result
 from etairl.storage import read_json, read_rows, reading, write_atomic
+from etairl.studies.milestones import milestone
 from etairl.types import InputError
 
 CURVES = ("return", "mmd2_mu", "mmd2_rho", "score")
@@ -44,6 +45,8 @@ class Digest:
     """that made it; None where that was not kept"""
     evaluation: list[dict[str, Any]] | None = None
     """learner, clone, random policy and expert in fresh episodes, where a study asks for that"""
+    milestone: dict[str, Any] | None = None
+    """when it had nine tenths of the expert's score; None where it never had"""
 
     @property
     def old_yardstick(self) -> bool:
@@ -54,10 +57,10 @@ class Digest:
 def digest_of(run: Path) -> Digest:
     """Of a finished run directory."""
     with reading(run):
-        rows = read_metrics(run)
-        last = rows[-_LAST:]
+        rows, result, times = read_metrics(run), read_result(run), times_of(run)
+        last, ninety = rows[-_LAST:], milestone(rows, result, times)
         digest = Digest(
-            read_result(run),
+            result,
             {name: curve for name in CURVES if (curve := _curve(rows, name))},
             sum(row["length"] for row in last) / max(len(last), 1),
             [asdict(warning) for warning in diagnose(rows)],
@@ -65,6 +68,7 @@ def digest_of(run: Path) -> Digest:
             read_json(run / "config.json"),
             _versions(run / "versions.json"),
             read_evaluation(run),
+            None if ninety is None else asdict(ninety),
         )
     _check_json(digest.result, run / "result.json")
     _check_json(asdict(digest), run / "metrics.jsonl")
@@ -136,12 +140,18 @@ def _parse(text: str, where: str) -> Digest:
 
 
 def seconds_of(run: Path) -> float | None:
-    """Time that the cycles took, those of an interrupted stretch that were made again left out."""
+    """Time that the cycles took; None where it was not kept."""
+    times = times_of(run)
+    return None if times is None else float(sum(times.values()))
+
+
+def times_of(run: Path) -> dict[int, float] | None:
+    """Seconds of each cycle; of one that was made again after an interruption, the last ones."""
     file = run / "timing.jsonl"
     if not file.is_file():
         return None
     with reading(file):
-        return float(sum({row["cycle"]: row["seconds"] for row in read_rows(file)}.values()))
+        return {row["cycle"]: float(row["seconds"]) for row in read_rows(file)}
 
 
 def _check_json(value: Any, file: Path) -> None:

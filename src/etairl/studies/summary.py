@@ -25,6 +25,7 @@ from etairl.evaluation.statistics import (
 from etairl.measures import FutureSampler
 from etairl.rollouts import UniformPolicy
 from etairl.storage import write_json
+from etairl.studies.digest import Digest
 from etairl.studies.jobs import Job
 from etairl.studies.study_folder import Study
 from etairl.tasks import make_task
@@ -45,11 +46,12 @@ def result_rows(study: Study) -> list[ResultRow]:
     """Finished runs in the order they were asked for. The same runs make the same rows."""
     levels, digests = _Levels(study.path), study.digests()
     jobs = [job for job in study.jobs if job.name in digests]
-    return [_row(job, digests[job.name].result, levels) for job in jobs]
+    return [_row(job, digests[job.name], levels) for job in jobs]
 
 
-def _row(job: Job, result: Mapping[str, Any], levels: "_Levels") -> ResultRow:
-    config, last = job.config, result["remaining"]
+def _row(job: Job, digest: Digest, levels: "_Levels") -> ResultRow:
+    config, result = job.config, digest.result
+    last, ninety = result["remaining"], digest.milestone or {}
     # The learner draws its actions: it is compared with an expert that does, where there is one.
     alike = result.get("same_kind") or last
     distances = {
@@ -93,6 +95,8 @@ def _row(job: Job, result: Mapping[str, Any], levels: "_Levels") -> ResultRow:
         "stopped": result.get("stopped", {}).get("why"),  # from version 0.4 on
         "recoveries": result.get("recoveries"),
         "collapsed_last_third": result.get("collapsed_last_third"),
+        **{f"{key}_to_90": ninety.get(key) for key in ("transitions", "seconds")},
+        "lost_after_90": ninety.get("lost"),
         "diagnostics": " ".join(dict.fromkeys(d["name"] for d in result["diagnostics"])),
     }
 
