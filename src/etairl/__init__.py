@@ -35,7 +35,7 @@ __all__ = [
     "save_demos",
     "train",
 ]
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 _HOMES = {
     "Demos": "etairl.demos",

@@ -267,7 +267,9 @@ def test_a_hint_is_called_one(result, tmp_path, capsys):
     made = etairl.train(replace(few, demos=str(tmp_path / "3.npz")), tmp_path / "run")
     print_result(made.path)
     said = capsys.readouterr().out
-    assert len(re.findall(r"expert against itself \d\.\d{5}, a hint\n", said)) == 2
+    assert (
+        len(re.findall(r"expert against itself \d\.\d{5}, a hint, from demonstrations", said)) == 2
+    )
     assert main(["evaluate", str(made.path), "--episodes=2", "--no-cloning"]) == 0
     said = capsys.readouterr().out
     assert re.search(r"\nlearner, greedy .*\d \(hint\)", said)

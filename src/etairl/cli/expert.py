@@ -66,6 +66,8 @@ class Config:
     the shortest path; FetchReach: straight to the goal)"""
     policy: Annotated[str | None, tyro.conf.arg(metavar="SOURCE")] = None
     """do not train: record the bundled expert of an environment, or that of another run"""
+    trust: bool = False
+    """import code that this run names as its environment"""
     checkpoint_seconds: float = 60.0
     """time between checkpoints"""
     json: bool = False
@@ -86,7 +88,7 @@ def run(arguments: list[str]) -> int:
             raise InputError(f"{config.train.env} has no planner (there is one for {known})")
         return _record(config, arguments, policy)
     if config.policy is not None:
-        return _record(config, arguments, load_expert(config.policy))
+        return _record(config, arguments, load_expert(config.policy, config.trust))
     if config.train.steps <= config.train.warmup:
         raise InputError(
             f"all {config.train.steps} steps are warm-up, and nothing would be learned; give more "

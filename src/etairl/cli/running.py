@@ -151,7 +151,10 @@ def print_result(path: Path) -> None:
     """The result of a finished run in a few lines."""
     result = read_result(path)
     last, best = result["remaining"], result["best"]
-    mu, rho = last["mmd2_mu"], last["mmd2_rho"]
+    # The learner draws its actions: beside an expert that does, where there is one.
+    alike = result.get("same_kind") or last
+    mu, rho = alike["mmd2_mu"], alike["mmd2_rho"]
+    beside_whom = f", from {alike['beside']}" if "beside" in alike else ""
     rows = [
         ("transitions", f"{result['transitions']:,} in {result['cycles']} cycles"),
         (
@@ -169,8 +172,8 @@ def print_result(path: Path) -> None:
     if result["expert_return"] is not None:
         rows.append(("demonstrations", f"{result['expert_return']:.1f}"))
     rows += [
-        ("MMD² of mu", _distance(mu)),
-        ("MMD² of rho", _distance(rho)),
+        ("MMD² of mu", f"{_distance(mu)}{beside_whom}"),
+        ("MMD² of rho", f"{_distance(rho)}{beside_whom}"),
         *_fresh(result.get("fresh", [])),
         ("best cycle", f"{best['cycle']} with MMD² of mu {best['mmd2_mu']:.5f}"),
         *_decisions(result),

@@ -81,7 +81,7 @@ _NEAR_CLONE = TrainConfig(
 
 _DEFAULT = TrainConfig(
     girl=GirlConfig(
-        transitions=1_500_000,
+        transitions=2_000_000,
         episodes=8,
         rollout="steps",
         cost_updates=60,
@@ -95,7 +95,7 @@ _DEFAULT = TrainConfig(
             hidden=(128, 128),
             learning_rate=5e-4,
             last_learning_rate=0.1,
-            temperature=0.06,
+            temperature=0.03,
             first_std=0.5,
             normalise="demonstrations",
         )
