@@ -6,6 +6,7 @@ from tiny import TINY
 
 from etairl.bench import cycle_speed, draw_speed, exact_speed, solver_speed, study_speed
 from etairl.bench.measuring_speed import bench_measuring
+from etairl.bench.race import Look, outcome, race
 from etairl.tasks import make_task
 from etairl.training.flat import configure
 from etairl.training.settings import TrainConfig
@@ -114,3 +115,26 @@ def test_time_that_grows_faster_than_the_non_zeros_is_flagged(monkeypatch):
     monkeypatch.setattr(exact_speed, "KERNELS", (("random", 50, 3), ("random", 50, 10)))
     monkeypatch.setattr(exact_speed, "GROWTH", 0.0)
     assert [exact.ok for exact in exact_speed.bench_mu(rounds=1)] == [False, False]
+
+
+def test_a_race_is_over_when_the_greedy_policy_is_there():
+    looks = [Look(100, 0.5, 1.0), Look(200, 0.92, 2.5), Look(300, 0.7, 4.0), Look(400, 0.95, 5.5)]
+    cycles = [Look(100, 0.1), Look(200, 0.8), Look(300, 0.4), Look(400, 0.9), Look(400, 0.9)]
+    found = outcome(TINY, looks, cycles)
+    assert (found.seconds, found.transitions) == (2.5, 200)
+    assert (found.score, found.lowest, found.collapsed) == (0.95, 0.7, 0.25)
+
+
+def test_a_race_that_nobody_wins_says_so():
+    found = outcome(TINY, [Look(100, 0.5, 1.0)], [Look(100, 0.5)])
+    assert (found.seconds, found.transitions, found.lowest, found.collapsed) == (None,) * 4
+    assert found.score == 0.5
+
+
+def test_a_race_looks_every_few_cycles_and_stops_with_the_run():
+    heard: list[Look] = []
+    found = race(TINY, heard.append, look_every=2)
+    cycles = -(-TINY.girl.transitions // (TINY.girl.episodes * TINY.horizon))
+    assert len(heard) == -(-cycles // 2)
+    assert all(a.seconds < b.seconds for a, b in zip(heard, heard[1:], strict=False))
+    assert found.score == heard[-1].score

@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
+from rich.console import Console
+from rich.status import Status
 
 from etairl.cli.console import out, parse, print_json, table, track, working
+from etairl.types import InputError, check_range
 
-BenchName = Literal["all", "sampling", "solver", "run", "measuring", "study", "tabular"]
+BenchName = Literal["all", "sampling", "solver", "run", "measuring", "study", "tabular", "race"]
+_RACES = ("Hopper-v5", "HalfCheetah-v5", "Ant-v5")
 Speeds = dict[str, Any]
 """measurements by name: one, or a list of the same kind"""
 
@@ -24,12 +28,27 @@ class BenchConfig:
     solver: gradient updates, and rollouts beside the bare simulator; run: a cycle of MEGAN beside
     one of GAIL and beside the bare simulator; measuring: MMD² while training, as a share of a run;
     study: runs side by side beside runs one by one;
-    tabular: exact measures of sparse MDPs"""
+    tabular: exact measures of sparse MDPs; race (not part of all: minutes to an hour): how long a
+    learner takes until its greedy policy has 90 % of the expert's score, and whether it stays"""
     peers: Annotated[Path | None, tyro.conf.arg(metavar="PYTHON")] = None
     """solver: the Python of an environment with Stable-Baselines3 and SBX, to time them as well
     (see benchmarks/)"""
+    env: str | None = None
+    """race: the environment; Hopper, HalfCheetah and Ant of the bundled demonstrations if left
+    out"""
+    demos: str | None = None
+    """race: the demonstrations, with --env"""
+    preset: str = "default"
+    """race: the settings"""
+    seeds: int = 1
+    """race: learners on each task, with random seeds 0, 1, …"""
     json: bool = False
     """print JSON"""
+
+    def __post_init__(self):
+        check_range(self, "[1, inf)", "seeds")
+        if (self.env is None) != (self.demos is None):
+            raise InputError("a race on your own task needs both --env and --demos")
 
 
 def run(arguments: list[str]) -> int:
@@ -37,7 +56,7 @@ def run(arguments: list[str]) -> int:
     config = parse(BenchConfig, arguments, "bench")
     measured: Speeds = {}
     for name, bench in _BENCHES.items():
-        if config.what in (name, "all"):
+        if config.what == name or (config.what == "all" and name != "race"):
             speeds = bench(config)
             measured |= speeds
             if not config.json:
@@ -123,6 +142,29 @@ def _tabular(_: BenchConfig) -> Speeds:
     return {"exact": list(track(bench_mu(), "timing exact measures", total=len(KERNELS)))}
 
 
+def _race(config: BenchConfig) -> Speeds:
+    from etairl.bench.race import Look, race
+    from etairl.training.flat import configure
+
+    tasks = [(name, f"{name}-25x500") for name in _RACES]
+    if config.env is not None and config.demos is not None:
+        tasks = [(config.env, config.demos)]
+    found, console = [], Console(stderr=True)
+    for (env, demos), seed in product(tasks, range(config.seeds)):
+        settings = configure(config.preset, env=env, demos=demos, seed=seed)
+        title = f"{env}, seed {seed}"
+        with console.status(title) as status:
+
+            def tell(look: Look, title: str = title, status: Status = status) -> None:
+                text = f"{title}: score {look.score:.2f} after {look.seconds:,.0f} s"
+                status.update(text)
+                if not console.is_terminal:
+                    console.print(text, markup=False)
+
+            found.append(race(settings, tell))
+    return {"race": found}
+
+
 _BENCHES: dict[str, Callable[[BenchConfig], Speeds]] = {
     "sampling": _sampling,
     "solver": _solver,
@@ -130,4 +172,5 @@ _BENCHES: dict[str, Callable[[BenchConfig], Speeds]] = {
     "measuring": _measuring,
     "study": _study,
     "tabular": _tabular,
+    "race": _race,
 }

@@ -139,8 +139,11 @@ class PPO(Solver[PPOState]):
         cost: CostFunction | None = None,
         cost_state: Any = None,
     ) -> tuple[PPOState, PPOInfo]:
-        paced = self.slowed(1.0 - drawn.progress * (1.0 - self.config.last_learning_rate))
-        return paced._updates(key, state, drawn, cost, cost_state, self.clock)
+        config, progress = self.config, drawn.progress
+        paced = self.slowed(1.0 - progress * (1.0 - config.last_learning_rate))
+        left = (1.0 - progress * (1.0 - config.last_temperature)) * config.temperature
+        cooled = replace(paced, config=replace(paced.config, temperature=left))
+        return cooled._updates(key, state, drawn, cost, cost_state, self.clock)
 
     @override
     def slowed(self, share: float) -> "PPO":

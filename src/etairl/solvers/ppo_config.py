@@ -1,7 +1,7 @@
 """Hyper-parameters of proximal policy optimisation."""
 
 from dataclasses import dataclass
-from typing import get_args
+from typing import Any, get_args
 
 from etairl.hyper import traced
 from etairl.networks import Activation, Normalise, check_widths
@@ -37,16 +37,23 @@ class PPOConfig:
     max_gradient_norm: float | None = 0.5
     """clip gradients to this norm"""
     temperature: float = 0.0
-    """weight of the regulariser in the return"""
+    """weight of the regulariser in the return, at the start"""
+    last_temperature: float = 1.0
+    """what is left of it at the end of the run, as a share; it falls with every cycle"""
     first_std: float = 1.0
     """spread of the untrained policy, before squashing; of continuous actions"""
     normalise: Normalise = "running"
     """standardise observations: with running statistics, or with those of the demonstrations"""
 
+    @staticmethod
+    def upgraded(data: dict[str, Any]) -> dict[str, Any]:
+        """Settings of a file, also of version 0.4."""
+        return {"last_temperature": 1.0} | data
+
     def __post_init__(self):
         check_widths("hidden", self.hidden, self.activation)
         check_range(self, "[0, 1)", "gamma_rl")
-        check_range(self, "[0, 1]", "gae_lambda", "last_learning_rate")
+        check_range(self, "[0, 1]", "gae_lambda", "last_learning_rate", "last_temperature")
         check_range(self, "[1, inf)", "epochs", "minibatch")
         check_range(self, "(0, inf)", "clip", "learning_rate", "max_gradient_norm")
         check_range(self, "[0, inf)", "critic_weight", "temperature")
