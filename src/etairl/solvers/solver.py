@@ -237,6 +237,17 @@ def replay_batches(
     return Batch.of(t, data.replay.times(steps).reshape(shape) if timed else None)
 
 
+def expert_batches(
+    rng: np.random.Generator, data: Experience, shape: tuple[int, int], timed: bool = False
+) -> Batch:
+    """Transitions of the demonstrations, uniformly with replacement."""
+    expert = data.expert
+    assert expert is not None
+    steps = rng.integers(expert.episodes.steps, size=shape[0] * shape[1])
+    t = expert.buffer.transitions(expert.episodes.rows(steps), shape)
+    return Batch.of(t, expert.episodes.times(steps).reshape(shape) if timed else None)
+
+
 class NewestRows(NamedTuple):
     """Every step of the newest cycle, episode by episode."""
 

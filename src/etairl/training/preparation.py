@@ -179,7 +179,7 @@ def _expert(config: TrainConfig, demos: Demos, task: Task, cost: Cost) -> Expert
     try:
         if config.idle is not None:
             check_shown(trajectories)
-        return ExpertBuffer.of(trajectories, actions, cost.needs_next)
+        return ExpertBuffer.of(trajectories, actions, True)
     except InputError as error:
         raise InputError(f"{config.demos}: {error}") from None
 
