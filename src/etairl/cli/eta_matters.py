@@ -36,7 +36,7 @@ def run(json: bool) -> int:
     out().print(
         f"\ngap: mean cost of a step, every step alike, beside the expert's; {SAMPLES} sets of "
         "demonstrations.\n< better, > worse than kappa 0 with the same gamma_irl on the same "
-        "demonstrations, by more than 3 standard errors; = neither",
+        "demonstrations, by more than 3 standard errors and 1 %; = neither",
         markup=False,
     )
     for capacity, title in (

@@ -22,6 +22,7 @@ COUNTS = (1, 3, 10, 30, 100)
 SAMPLES = 400
 OUTCOMES = ("cost", "discounted", "survival", "quarters")
 _CLEAR = 3.0  # standard errors of a paired difference
+_RELEVANT = 0.01  # of the gap of kappa = 0: what is less is no difference
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,8 @@ class Entry:
         if self.kappa == 0.0:
             return "GAIL"
         change, error = self.beside_gail[outcome], self.beside_gail_error[outcome]
-        if abs(change) <= max(_CLEAR * error, 1e-6):
+        least = max(_RELEVANT * (self.gap[outcome] - change), 1e-6)
+        if abs(change) <= max(_CLEAR * error, least):
             return "no difference"
         return "better" if change < 0.0 else "worse"
 
