@@ -20,7 +20,8 @@ class EtaConfig:
     """Show what a weighting really does, or where one would matter.
 
     With --where DEMOS: how far each of a small grid of weightings moves what the demonstrator is
-    seen to do, beside GAIL and beside what two halves of the demonstrations differ by. Else prints the law of the frame n = t + k that a discriminator is shown, next to the uniform law
+    seen to do, beside GAIL and beside what two halves of the demonstrations differ by. Else it
+    prints the law of the frame n = t + k that a discriminator is shown, next to the uniform law
     (GAIL): how far apart they are, and where in the episode the weight goes.
 
     Weightings: dirac:0, geometric:0.99, uniform, poisson:25, table:0.2,0.3,0.5,

@@ -62,7 +62,9 @@ def _print_gaps(found: list[Entry], title: str) -> None:
 
 
 def _print_prices(paid: list[Price]) -> None:
-    out().print("\nprice in variance of what is read off the measure (1 is the least)", style="bold")
+    out().print(
+        "\nprice in variance of what is read off the measure (1 is the least)", style="bold"
+    )
     columns = ["world, kind of state", *(f"γ {g:g} κ {k:g}" for g in GAMMAS for k in KAPPAS)]
     rows: dict[str, list[str]] = {}
     for entry in paid:

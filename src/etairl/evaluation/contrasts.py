@@ -140,7 +140,7 @@ def _inner(
 
 
 def _gram(z: Complex[np.ndarray, "groups frequencies"]) -> Float[np.ndarray, "groups groups"]:
-    both = np.concatenate([z.real, z.imag], axis=1).astype(np.float64)
+    both = np.concatenate([np.real(z), np.imag(z)], axis=1).astype(np.float64)
     return both @ both.T / z.shape[1]
 
 

@@ -28,7 +28,6 @@ _BLOCKS = 20  # of time, in an episode
 _FREQUENCIES = 1024
 _ROWS = 60_000  # beyond, so much the fewer frequencies
 _ALIKE = 0.02  # of the frames: below, the other sampler is not looked at
-_NAMES = {Uniform(): "geometric:1"}
 Groups = Literal["episodes", "blocks of time"]
 
 
@@ -43,7 +42,7 @@ class Weighting:
     @property
     def name(self) -> str:
         """The weighting of lags; without its discount."""
-        return _NAMES.get(self.eta, str(self.eta))
+        return "geometric:1" if self.eta == Uniform() else str(self.eta)
 
     def law(self, length: int) -> Float[np.ndarray, " {length}"]:
         """Of the time index in an episode."""

@@ -1,6 +1,6 @@
 """Late branching: a long corridor, and at its end the fork that decides an episode.
 
-A walker sees a sign all the way. Nothing depends on it until the corridor ends, after about 150 of
+A walker sees a sign all the way. Nothing depends on it until the corridor ends, after about 170 of
 200 steps: there it must be on the sign's side, or it falls. Behind the fork it must come to a
 halt: who walks on falls too, which episodes of twice the horizon show.
 """

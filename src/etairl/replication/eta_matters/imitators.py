@@ -17,7 +17,7 @@ _LEVELS_EXACT = 30
 Measures = Float[np.ndarray, "samples pairs"]
 
 
-def divergence(own: Float[np.ndarray, "... pairs"], other: Float[np.ndarray, "... pairs"]):
+def divergence(own: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Jensen-Shannon divergence of measures of mass 1."""
     middle = (own + other) / 2.0
 

@@ -171,5 +171,5 @@ def gaps(world: World, numbers: Numbers) -> Gaps:
     )
 
 
-def _full(numbers: Numbers) -> Numbers:
+def _full(numbers: Numbers) -> Float[np.ndarray, "policies 2"]:
     return np.repeat(numbers, 2, axis=1) if numbers.shape[1] == 1 else numbers
