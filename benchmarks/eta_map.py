@@ -48,11 +48,12 @@ def _page(found: list[EtaMap]) -> str:
     lines = [
         "# Where a weighting would matter",
         "",
-        f"Made with version {__version__} by `python benchmarks/eta_map.py results/eta-map FOLDER`,",
+        f"Made with version {__version__} by",
+        "`python benchmarks/eta_map.py results/eta-map FOLDER`,",
         "FOLDER with the third parties' demonstrations; one of them alone:",
         "`etairl eta --where Hopper-v5-25x500 -o map.png`.",
-        "MMD² beside GAIL with the same discount, sampler exact; the floor in brackets is what 95 %",
-        "of halves of the demonstrations differ by; bold: carries signal. *hint*: fewer than 8",
+        "MMD² beside GAIL with the same discount, sampler exact; the floor in brackets is what 95",
+        "% of halves of the demonstrations differ by; bold: carries signal. *hint*: fewer than 8",
         "episodes, floors from blocks of time. All cells, both samplers: `map.csv`.",
         "",
         "| demonstrations | first, last quarter | κ .9, γ 1 | κ .99, γ 1 | κ 1, γ 1 "

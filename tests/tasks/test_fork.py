@@ -46,7 +46,7 @@ def test_nobody_changes_sides_behind_the_fork_and_the_room_ends():
 
 
 def test_copies_do_what_gymnasium_does():
-    task, env = make_task(NAME, 3, seed=1), gymnasium.make(NAME)
+    task, env = make_task(NAME, 3, seed=1), gymnasium.make(f"etairl.tasks.fork_env:{NAME}")
     seen, walker = task.reset(), env.unwrapped
     env.reset(seed=0)
     walker.state = seen[0].astype(np.float64)

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 
 from etairl.cli.console import facts, out, print_json, table, track
-from etairl.replication.eta_matters.table import (
+from etairl.replication.eta_matters.answers import (
     GAMMAS,
     KAPPAS,
     OUTCOMES,

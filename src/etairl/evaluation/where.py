@@ -32,7 +32,7 @@ Groups = Literal["episodes", "blocks of time"]
 
 
 @dataclass(frozen=True)
-class Weighting:
+class FrameLaw:
     """One way to draw the frames that a discriminator sees."""
 
     eta: Eta
@@ -168,9 +168,9 @@ def eta_map(
     )
 
 
-def _cell(shown: list[Weighting], number: int, longest: int, beside: Any) -> Cell:
+def _cell(shown: list[FrameLaw], number: int, longest: int, beside: Any) -> Cell:
     own, plain = shown[number], GAMMAS.index(shown[number].gamma_irl)
-    gail = shown.index(Weighting(Dirac(0), GAMMAS[plain], "exact"))
+    gail = shown.index(FrameLaw(Dirac(0), GAMMAS[plain], "exact"))
     frames = 0.5 * np.abs(own.law(longest) - shown[gail].law(longest)).sum()
     return Cell(
         eta=own.name,
@@ -182,7 +182,7 @@ def _cell(shown: list[Weighting], number: int, longest: int, beside: Any) -> Cel
     )
 
 
-def _grid(longest: int, cycle: int | None, extra: Sequence[Eta]) -> list[Weighting]:
+def _grid(longest: int, cycle: int | None, extra: Sequence[Eta]) -> list[FrameLaw]:
     """GAIL first; then every weighting, by the paper's sampler too where that is another law."""
     etas: list[Eta] = [*(Geometric(kappa) for kappa in KAPPAS), Uniform()]
     if cycle is not None and cycle < longest:
@@ -191,9 +191,9 @@ def _grid(longest: int, cycle: int | None, extra: Sequence[Eta]) -> list[Weighti
     etas += [eta for eta in dict.fromkeys(e.simplified() for e in extra) if eta not in known]
     found = []
     for gamma in GAMMAS:
-        found.append(Weighting(Dirac(0), gamma, "exact"))
+        found.append(FrameLaw(Dirac(0), gamma, "exact"))
         for eta in etas:
-            exact, paper = (Weighting(eta, gamma, m) for m in ("exact", "two_stage"))
+            exact, paper = (FrameLaw(eta, gamma, m) for m in ("exact", "two_stage"))
             found.append(exact)
             if 0.5 * np.abs(exact.law(longest) - paper.law(longest)).sum() > _ALIKE:
                 found.append(paper)
@@ -201,10 +201,10 @@ def _grid(longest: int, cycle: int | None, extra: Sequence[Eta]) -> list[Weighti
 
 
 def _rows(
-    weighting: Weighting, t: Trajectories, choice: EpisodeChoice
+    weighting: FrameLaw, t: Trajectories, choice: EpisodeChoice
 ) -> Float[np.ndarray, " steps"]:
     """The share of each step of each episode."""
-    weights = Weighting(weighting.eta, weighting.gamma_irl, "exact").law(int(t.lengths.max()))
+    weights = FrameLaw(weighting.eta, weighting.gamma_irl, "exact").law(int(t.lengths.max()))
     until, laws = np.cumsum(weights), {}
     for length in np.unique(t.lengths).tolist():
         if until[length - 1] <= 0.0:  # shorter than the weighting looks ahead: never chosen

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 from jaxtyping import Float
 
-from etairl.replication.eta_matters.worlds import HORIZON, Numbers, World
+from etairl.replication.eta_matters.worlds import HORIZON, Numbers, SmallWorld
 
 _COARSE = 17
 _LEVELS = 9  # of a noisy target: to 1e-4, far below what samples differ by
@@ -29,7 +29,7 @@ def divergence(own: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 def imitate(
-    world: World, targets: Measures, weights: Float[np.ndarray, " time"], kinds: int
+    world: SmallWorld, targets: Measures, weights: Float[np.ndarray, " time"], kinds: int
 ) -> Numbers:
     """The numbers of the nearest policy to each target: a grid, refined around its best point.
 
@@ -54,12 +54,12 @@ def imitate(
     return best
 
 
-def exact_target(world: World, weights: Float[np.ndarray, "laws time"]) -> np.ndarray:
+def exact_target(world: SmallWorld, weights: Float[np.ndarray, "laws time"]) -> np.ndarray:
     """The expert's own measures, [laws, pairs]."""
     return world.measures(np.array([world.expert]), weights)[:, 0]
 
 
-def episodes(rng: np.random.Generator, world: World, many: tuple[int, int]) -> np.ndarray:
+def episodes(rng: np.random.Generator, world: SmallWorld, many: tuple[int, int]) -> np.ndarray:
     """Pairs (numbered state · 2 + action) of the expert, [samples, episodes, time]."""
     one = world.policies(np.array([world.expert]))[0]
     following = np.cumsum(world.kernel, axis=2)
@@ -73,7 +73,9 @@ def episodes(rng: np.random.Generator, world: World, many: tuple[int, int]) -> n
     return found
 
 
-def estimated(world: World, pairs: np.ndarray, weights: Float[np.ndarray, " time"]) -> Measures:
+def estimated(
+    world: SmallWorld, pairs: np.ndarray, weights: Float[np.ndarray, " time"]
+) -> Measures:
     """The weighted measure of each sample of episodes."""
     samples, many, horizon = pairs.shape
     columns = 2 * len(world.kinds)
@@ -83,7 +85,7 @@ def estimated(world: World, pairs: np.ndarray, weights: Float[np.ndarray, " time
     return counted.reshape(samples, columns) / many
 
 
-def price(world: World, weights: Float[np.ndarray, " time"], kind: int) -> float:
+def price(world: SmallWorld, weights: Float[np.ndarray, " time"], kind: int) -> float:
     r"""By how much weighting raises the variance of what is read off the expert's measure.
 
     The number of a kind is the weighted share of action 1 in its states. With $p_n$ the chance to

@@ -20,7 +20,7 @@ Numbers = Float[np.ndarray, "policies kinds"]
 
 
 @dataclass(frozen=True, eq=False)
-class World:
+class SmallWorld:
     """A finite world with two actions, and the two numbers of its expert."""
 
     name: str
@@ -61,18 +61,18 @@ class World:
         return pairs.reshape(len(weights), len(one), -1)
 
 
-def worlds() -> list[World]:
+def worlds() -> list[SmallWorld]:
     """Slow mixing, late branching, early payment, absorbing ends."""
     return [_slow_mixing(), _late_branching(), _early_payment(), _absorbing_ends()]
 
 
-def _slow_mixing() -> World:
+def _slow_mixing() -> SmallWorld:
     kernel = np.zeros((2, 2, 2))
     for state in range(2):
         for action, leave in enumerate((0.01, 0.05)):
             kernel[state, action, 1 - state] = leave
             kernel[state, action, state] = 1.0 - leave
-    return World(
+    return SmallWorld(
         name="slow mixing",
         story="two rooms that are seldom left; the first costs 1 a step; action 1 leaves sooner",
         kernel=kernel,
@@ -83,7 +83,7 @@ def _slow_mixing() -> World:
     )
 
 
-def _late_branching() -> World:
+def _late_branching() -> SmallWorld:
     fork, good, bad = _CORRIDOR, _CORRIDOR + 1, _CORRIDOR + 2
     kernel = np.zeros((bad + 1, 2, bad + 1))
     for place in range(fork):
@@ -93,7 +93,7 @@ def _late_branching() -> World:
     cost, kinds = np.zeros((bad + 1, 2)), np.zeros(bad + 1, np.int64)
     cost[bad] = 1.0
     kinds[fork], kinds[good:] = 1, KNOWN
-    return World(
+    return SmallWorld(
         name="late branching",
         story="a corridor where actions do nothing, then a fork: one side costs 1 a step, for good",
         kernel=kernel,
@@ -104,11 +104,11 @@ def _late_branching() -> World:
     )
 
 
-def _early_payment() -> World:
+def _early_payment() -> SmallWorld:
     kernel = np.zeros((3, 2, 3))
     kernel[0, 1, 1] = kernel[0, 0, 2] = 1.0
     kernel[1, :, 1] = kernel[2, :, 2] = 1.0
-    return World(
+    return SmallWorld(
         name="early payment",
         story="in the first step one may pay 1; who does not pays 0.2 in every later one",
         kernel=kernel,
@@ -119,12 +119,12 @@ def _early_payment() -> World:
     )
 
 
-def _absorbing_ends() -> World:
+def _absorbing_ends() -> SmallWorld:
     kernel = np.zeros((3, 2, 3))
     for action, fall in enumerate((0.15, 0.0)):
         kernel[0, action, 1], kernel[0, action, 2] = 1.0 - fall, fall
     kernel[1, :, 0] = kernel[2, :, 2] = 1.0
-    return World(
+    return SmallWorld(
         name="absorbing ends",
         story="two steps in turn; in one of them action 0 falls with 15 %, and lies there at 1",
         kernel=kernel,
@@ -149,7 +149,7 @@ class Gaps:
     """total variation of the state-action law, mean over the four quarters"""
 
 
-def gaps(world: World, numbers: Numbers) -> Gaps:
+def gaps(world: SmallWorld, numbers: Numbers) -> Gaps:
     """Exact gaps of policies."""
     both = np.concatenate([_full(numbers), np.array([world.expert])])
     laws, one = world.laws(both, 2 * HORIZON + 1), world.policies(both)

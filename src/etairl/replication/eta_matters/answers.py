@@ -14,7 +14,7 @@ from etairl.replication.eta_matters.imitators import (
     imitate,
     price,
 )
-from etairl.replication.eta_matters.worlds import GAMMA, HORIZON, World, gaps, worlds
+from etairl.replication.eta_matters.worlds import GAMMA, HORIZON, SmallWorld, gaps, worlds
 
 KAPPAS = (0.0, 0.9, 1.0)
 GAMMAS = (1.0, GAMMA)
@@ -22,7 +22,7 @@ COUNTS = (1, 3, 10, 30, 100)
 SAMPLES = 400
 OUTCOMES = ("cost", "discounted", "survival", "quarters")
 _CLEAR = 3.0  # standard errors of a paired difference
-_RELEVANT = 0.01  # of the gap of kappa = 0: what is less is no difference
+_RELEVANT = 0.01  # of the gap of kappa = 0: less does not count
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def prices() -> list[Price]:
 def entries(
     samples: int = SAMPLES,
     counts: tuple[int, ...] = COUNTS,
-    track: Callable[[list[World]], Iterator[World]] = iter,
+    track: Callable[[list[SmallWorld]], Iterator[SmallWorld]] = iter,
 ) -> list[Entry]:
     """All worlds, classes, numbers of demonstrations and weightings.
 
@@ -110,7 +110,7 @@ def entries(
 
 
 def _row(
-    world: World, capacity: str, kinds: int, shown: np.ndarray | None, gamma: float
+    world: SmallWorld, capacity: str, kinds: int, shown: np.ndarray | None, gamma: float
 ) -> list[Entry]:
     entries, plain = [], {}
     for kappa in KAPPAS:
