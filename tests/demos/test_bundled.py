@@ -21,6 +21,7 @@ LEAST = {
     "HalfCheetah-v5": 3500.0,
     "Ant-v5": 1800.0,
     "etairl/Navigation-v0": -100.0,
+    "etairl/Fork-v0": 100.0,
     "FetchReach-v4": -1.0,
 }
 

@@ -172,6 +172,7 @@ def print_inspection(i: Inspection) -> None:
             ("  standardised", _floor(i.floor_standardised, i.act_dim)),
             ("movement cycle", _cycle(i)),
             ("suggested η", f"{i.advice.eta}: {i.advice.reason}"),
+            ("does it matter", i.where or "unknown: there are too few steps to say"),
         ],
     )
     for warning in i.warnings:

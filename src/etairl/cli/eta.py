@@ -17,17 +17,22 @@ _LONGEST = 20_000  # the law takes time quadratic in the horizon
 
 @dataclass(frozen=True)
 class EtaConfig:
-    """Show what a weighting really does.
+    """Show what a weighting really does, or where one would matter.
 
-    Prints the law of the frame n = t + k that a discriminator is shown, next to the uniform law
+    With --where DEMOS: how far each of a small grid of weightings moves what the demonstrator is
+    seen to do, beside GAIL and beside what two halves of the demonstrations differ by. Else it
+    prints the law of the frame n = t + k that a discriminator is shown, next to the uniform law
     (GAIL): how far apart they are, and where in the episode the weight goes.
 
     Weightings: dirac:0, geometric:0.99, uniform, poisson:25, table:0.2,0.3,0.5,
     zero-modified:0.995,0.99, mixture:0.5*dirac:0+0.5*poisson:25
     """
 
-    spec: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="SPEC")]
-    """the weighting: in one of the forms above"""
+    spec: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="SPEC")] = None
+    """the weighting: in one of the forms above; with --where, one more than those of its grid"""
+    where: Annotated[str | None, tyro.conf.arg(metavar="DEMOS")] = None
+    """where would a weighting matter? For these demonstrations (a bundled name, an .npz file, or
+    minari:NAME), before any training"""
     horizon: int = 500
     """length of an episode in steps"""
     gamma_irl: float = 1.0
@@ -43,6 +48,15 @@ class EtaConfig:
 def run(arguments: list[str]) -> int:
     """Show what a weighting does to an episode."""
     config = parse(EtaConfig, arguments, "eta")
+    if config.where is not None:
+        from etairl.cli import eta_map
+
+        extra = [] if config.spec is None else [parse_eta(config.spec)]
+        return eta_map.run(config.where, extra, config.json, config.output)
+    if config.spec is None:
+        raise InputError(
+            "name a weighting, such as geometric:0.99, or demonstrations with --where DEMOS"
+        )
     eta = parse_eta(config.spec)
     if not 1 <= config.horizon <= _LONGEST:
         raise InputError(f"--horizon must lie in [1, {_LONGEST}], got {config.horizon}")

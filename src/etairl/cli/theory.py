@@ -12,16 +12,25 @@ class TheoryConfig:
 
     Each claim is tried on a counterexample and on random MDPs; so is its corrected statement. The
     letters are those of the errata. Exit code 1 if a verdict differs from the documented one.
+
+    With --eta-matters instead: in four exact worlds, does matching another measure than GAIL's
+    make a better imitator, with how many demonstrations, and if the policy class cannot match?
     """
 
+    eta_matters: bool = False
+    """where a weighting matters, in exact worlds; half a minute"""
     json: bool = False
     """print JSON: a list of {id, claim, verdict, evidence, trials, corrected,
-    corrected_evidence}"""
+    corrected_evidence}; with --eta-matters {worlds, prices, entries}"""
 
 
 def run(arguments: list[str]) -> int:
     """Check all claims and print what came out."""
     config = parse(TheoryConfig, arguments, "theory")
+    if config.eta_matters:
+        from etairl.cli import eta_matters
+
+        return eta_matters.run(config.json)
     from etairl.replication.claims import CHECKS, DOCUMENTED
 
     claims = [check() for check in track(list(CHECKS.values()), "checking claims")]

@@ -10,10 +10,12 @@ from etairl.demos.action_kind import playing_of
 from etairl.eta import Eta, Geometric, Poisson
 from etairl.evaluation.cycle import MovementCycle, Rhythm, rhythm
 from etairl.evaluation.mmd import Floor, floor
+from etairl.evaluation.where import eta_map
 from etairl.measures import FutureSampler, summarise_law
-from etairl.types import Trajectories, check_seed, constant_columns
+from etairl.types import InputError, Trajectories, check_seed, constant_columns
 
 _FLOOR_POINTS = 10_000
+_FREQUENCIES = 256  # for a sentence; `etairl eta --where` takes more of them
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,8 @@ class Inspection:
     cycle: MovementCycle | None
     mixing_time: float | None
     advice: Advice
+    where: str | None
+    """whether a weighting would matter here; None where there are too few steps to say"""
     warnings: list[str]
 
 
@@ -121,6 +125,7 @@ def inspect(demos: Demos, seed: int = 0) -> Inspection:
         cycle=measured.cycle,
         mixing_time=measured.mixing_time,
         advice=_advice(measured, t),
+        where=_where(demos, measured),
         warnings=_warnings(demos),
     )
 
@@ -160,6 +165,13 @@ def _advice(measured: Rhythm, t: Trajectories) -> Advice:
         why = short if t.spans is None else thinned
         return Advice("geometric:0.99", f"{why}; a common default")
     return Advice(str(eta), f"{why}; {_effect(eta, int(np.median(t.durations)))}")
+
+
+def _where(demos: Demos, measured: Rhythm) -> str | None:
+    try:
+        return eta_map(demos, frequencies=_FREQUENCIES, measured=measured).advice
+    except InputError:
+        return None
 
 
 def _effect(eta: Eta, horizon: int) -> str:

@@ -180,6 +180,19 @@ def read_evaluation(run: Path) -> list[dict[str, Any]] | None:
         return kept_rows(json.loads(file.read_text()))
 
 
+def _in_time(row: Mapping[str, Any]) -> dict[str, Any]:
+    """MMD² quarter by quarter, and who is still there after twice the horizon, where known."""
+    line, longer = row.get("timeline"), row.get("longer")
+    found: dict[str, Any] = {"quarters_rho": None, "quarters_mu": None, "survival_twice": None}
+    if line is not None:
+        for measure in ("rho", "mu"):
+            distances = [quarter[f"mmd2_{measure}"] for quarter in line["quarters"]]
+            found[f"quarters_{measure}"] = [d and d["value"] for d in distances]
+    if longer is not None:
+        found["survival_twice"] = 1.0 - longer["ended_early"]
+    return found
+
+
 def kept_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Of each policy what a table needs."""
     plain, found = ("name", "episodes", "return_mean", "score", "success"), []
@@ -190,6 +203,7 @@ def kept_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             hint = is_hint(row[key].get("floor_by"))  # no floor to compare settings with
             kept[key] = {"value": row[key]["value"], "floor": None if hint else row[key]["floor"]}
         wide = row["generalisation"]
+        kept |= _in_time(row)
         kept["all_tasks"] = wide and {key: wide[key] for key in ("success", "score")}
         found.append(kept)
     return found

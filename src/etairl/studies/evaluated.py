@@ -1,6 +1,6 @@
 """Finished runs of a study in fresh episodes: made once per run, put together in one table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -8,31 +8,50 @@ import numpy as np
 
 from etairl.demos.action_kind import BY_A_GUESS
 from etairl.evaluation.statistics import mean_interval
+from etairl.evaluation.timeline import QUARTERS
 from etairl.storage import write_json
 from etairl.studies.digest import EVALUATION, Digest, kept_rows
 from etairl.studies.jobs import Job
 from etairl.studies.study_folder import Study
 
 LEARNER = "learner"
+
+
+def _of_quarter(measure: str, number: int) -> Callable[[Mapping[str, Any]], float | None]:
+    def value(row: Mapping[str, Any]) -> float | None:
+        quarters = row.get(f"quarters_{measure}") or ()
+        return quarters[number] if number < len(quarters) else None
+
+    return value
+
+
 _COLUMNS = {
     "return": lambda row: row["return_mean"],
     "score": lambda row: row["score"],
     "mmd2_rho": lambda row: row["mmd2_rho"]["value"],
     "mmd2_mu": lambda row: row["mmd2_mu"]["value"],
+    "survival_twice": lambda row: row.get("survival_twice"),
     "success": lambda row: row["success"],
     "score_all_tasks": lambda row: row["all_tasks"] and row["all_tasks"]["score"],
     "success_all_tasks": lambda row: row["all_tasks"] and row["all_tasks"]["success"],
+} | {
+    f"mmd2_{measure}_q{number + 1}": _of_quarter(measure, number)
+    for measure in ("rho", "mu")
+    for number in range(QUARTERS)
 }
 
 
 def evaluate_run(study: Study, job: Job) -> None:
-    """Write evaluation.json of a finished run, as `etairl evaluate --json` prints it."""
+    """Write evaluation.json of a finished run, as `etairl evaluate --json` prints it.
+
+    Twice the horizon is played, too: who is still there then is an outcome of studies.
+    """
     if study.evaluate is None or study.evaluated(job):
         return
     from etairl.training.result import Result  # late: it needs JAX
 
     study.forget_failure(job)
-    rows = Result(study.run_path(job), trust=True).evaluate(study.evaluate)
+    rows = Result(study.run_path(job), trust=True).evaluate(study.evaluate, longer=True)
     write_json(study.run_path(job) / EVALUATION, [asdict(row) for row in rows])
 
 

@@ -1,9 +1,11 @@
-"""Which environments have many tasks, and who knows how to solve them."""
+"""Which environments have many tasks, and for which a policy is known that solves them."""
 
 from collections.abc import Callable
 from typing import NamedTuple
 
 from etairl.tasks.fetch import ReachPolicy, fetch_goals
+from etairl.tasks.fork_world import NAME as FORK
+from etairl.tasks.fork_world import ForkPolicy
 from etairl.tasks.navigation_world import NAME, LakeWorld, navigation_goals
 from etairl.tasks.planner import PlannerPolicy
 from etairl.tasks.product import TaskSpace
@@ -11,15 +13,17 @@ from etairl.types import Policy
 
 
 class TaskEntry(NamedTuple):
-    """What is known of a multi-task environment."""
+    """What is known of an environment."""
 
-    space: TaskSpace
+    space: TaskSpace | None
+    """None where it has a single task"""
     expert: Callable[[], Policy] | None = None
     """makes a policy that solves every task, not learned"""
 
 
 _ENTRIES = {
     NAME: TaskEntry(navigation_goals(LakeWorld()), lambda: PlannerPolicy(LakeWorld())),
+    FORK: TaskEntry(None, ForkPolicy),
     "FetchReach-v4": TaskEntry(fetch_goals(sparse=True), ReachPolicy),
     "FetchReachDense-v4": TaskEntry(fetch_goals(sparse=False), ReachPolicy),
 }

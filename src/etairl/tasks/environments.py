@@ -7,6 +7,8 @@ from typing import Any, get_args
 
 from etairl.tasks.catalogue import task_space
 from etairl.tasks.envpool import EnvPoolTask, envpool_names
+from etairl.tasks.fork_world import NAME as FORK
+from etairl.tasks.fork_world import ForkTask
 from etairl.tasks.horizon import AbsorbingTask, GuardedTask
 from etairl.tasks.navigation_world import NAME as NAVIGATION
 from etairl.tasks.navigation_world import NavigationTask
@@ -53,7 +55,7 @@ def make_task(
         mode: what happens at an early end, see `HorizonMode`.
         seed: random seed of all copies.
         threads: for EnvPool; all cores if left out. Results do not depend on it.
-        engine: `"envpool"`, `"gymnasium"` or, for 2-D navigation, `"numpy"`, to insist on one.
+        engine: `"envpool"`, `"gymnasium"` or, for worlds of our own, `"numpy"`, to insist on one.
         options: passed on to the environment. In the mode `fixed` an environment that we do not
             know must get the option here that switches its early ends off.
         law: where the tasks of a multi-task environment come from, as long as none are assigned:
@@ -78,8 +80,9 @@ def make_task(
     space = task_space(plain) if law is not None else None
     if space is not None and mode == "absorbing":
         raise InputError(f"{plain} has many tasks and no early ends: use the mode terminating")
-    if engine == "numpy" or (engine is None and plain == NAVIGATION and space is not None):
-        task = _navigation(plain, envs, horizon, seed, options)
+    own = plain == FORK or (plain == NAVIGATION and space is not None)
+    if engine == "numpy" or (engine is None and own):
+        task = _of_our_own(plain, envs, horizon, mode, seed, options)
     else:
         task = _simulated(environment, envs, horizon, mode, seed, threads, engine, options or {})
     guarded = GuardedTask(task)
@@ -88,14 +91,21 @@ def make_task(
     return AbsorbingTask(guarded) if mode == "absorbing" else guarded
 
 
-def _navigation(
-    environment: str, envs: int, horizon: int | None, seed: int, options: dict[str, Any] | None
+def _of_our_own(
+    environment: str,
+    envs: int,
+    horizon: int | None,
+    mode: HorizonMode,
+    seed: int,
+    options: dict[str, Any] | None,
 ) -> RejoinableTask:
-    if environment != NAVIGATION:
-        raise InputError(f"the engine numpy has {NAVIGATION} only, not {environment}")
+    worlds = {NAVIGATION: NavigationTask, FORK: ForkTask}
+    if environment not in worlds:
+        raise InputError(f"the engine numpy has {' and '.join(worlds)} only, not {environment}")
     for name in options or ():
         raise InputError(f"{environment} has no option {name!r}")
-    return NavigationTask(envs, horizon, seed)
+    _ending_options(environment, mode)
+    return worlds[environment](envs, horizon, seed)
 
 
 def _simulated(

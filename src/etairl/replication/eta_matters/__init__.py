@@ -1,0 +1,1 @@
+"""When does a weighting matter? Exact answers on small worlds."""
