@@ -59,6 +59,11 @@ class SAC(Solver[SACState]):
         return self.play.warm_start or isinstance(self.omega, KullbackLeibler)
 
     @property
+    def needs_next(self) -> bool:
+        """For a share of the expert's transitions."""
+        return enabled(self.play.expert_share)
+
+    @property
     def normalises(self) -> bool:
         """Whether observations are standardised."""
         return self.config.normalise != "none"
@@ -119,9 +124,7 @@ class SAC(Solver[SACState]):
             batches = replay_batches(rng, data, (many, play.solver_batch - shown), timed)
             if shown:
                 theirs = expert_batches(rng, data, (many, shown), timed)
-                batches = jax.tree.map(
-                    lambda *both: jnp.concatenate(both, axis=1), batches, theirs
-                )
+                batches = jax.tree.map(lambda *x: jnp.concatenate(x, axis=1), batches, theirs)
             if enabled(play.cloning):
                 batches = batches._replace(expert=expert_pairs(rng, data, shape))
             scans.append(batches)

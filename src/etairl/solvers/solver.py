@@ -91,6 +91,11 @@ class Solver(Protocol[AnyState]):
         """Whether it starts from, or stays close to, a clone of the expert."""
         return False
 
+    @property
+    def needs_next(self) -> bool:
+        """Whether it learns from what followed the expert's actions."""
+        return False
+
     def implied_cost(self) -> Cost | None:
         """The cost that its own state stands for, if it needs no cost player."""
         return None
