@@ -22,6 +22,8 @@ COMMANDS = {
     "evaluate": "how well does a run match its demonstrations?",
     "study": "many runs side by side: the figures of the paper, or a grid of your own",
     "report": "one page about a study or some runs, and its figures",
+    "export": "the policy of a run for other programs: NumPy, ONNX, TorchScript",
+    "plot": "learning curves of runs side by side",
     "render": "a clip of the learner beside a demonstration",
     "algorithms": "what can be trained: psi, Omega, eta, costs and solver of each",
     "eta": "show what a weighting does to the frames a discriminator sees",
