@@ -116,7 +116,7 @@ def test_one_row_many_lists_and_what_is_wrong(run):
         ([1, 0, 1e300], "must be finite"),
         ([[1, 0, 0], [1, 0]], "must be rows of 3 numbers"),
         (["a", "b", "c"], "must be rows of 3 numbers"),
-        ({"a": [1, 2]}, r"the parts do not make so many: a \(2,\)"),
+        ({"a": [1, 2], "b": [[1, 2, 3]]}, r"the parts do not make so many: a \(2,\), b"),
         ({}, "there are none"),
         (None, "must be rows of 3 numbers|must be finite|have 3 numbers"),
     ):

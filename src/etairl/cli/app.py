@@ -3,6 +3,7 @@
 Exit codes: 0 done, 1 the answer is no, 2 bad input, 130 interrupted.
 """
 
+import atexit
 import os
 import signal
 import sys
@@ -42,6 +43,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         code = _dispatch(arguments)
         sys.stdout.flush()
+        # Whatever the libraries still do at the exit is not worth a traceback: last in, first out.
+        atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
         return code
     except KeyboardInterrupt as stop:
         print("; ".join(["\netairl: interrupted", *map(str, stop.args)]), file=sys.stderr)
