@@ -1,6 +1,7 @@
 """The learned cost as the reward of a Gymnasium environment."""
 
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -79,12 +80,13 @@ def test_ppo_of_another_library_improves_on_the_learned_cost(tmp_path):
         pytest.skip("set ETAIRL_PEERS to a Python with stable-baselines3 to train with it")
     code = "import sysconfig; print(sysconfig.get_path('purelib'))"
     found = subprocess.run([python, "-c", code], check=True, capture_output=True, text=True)
-    start = configure(
-        "default", env="Pendulum-v1", demos="Pendulum-v1-25x200", horizon=200, transitions=150_000
-    )
+    # Those of the example, with a cost that is linear in features: it also says something about
+    # states where the expert never was, which a discriminator need not.
+    example = runpy.run_path(str(Path(__file__).parents[2] / "examples/07_imitate_pendulum.py"))
+    start = configure(example["CONFIG"], algorithm="emma", transitions=30_000)
     run = etairl.train(start, tmp_path / "run").path
-    words = [sys.executable, "-W", "ignore", "-c", _PPO, run, found.stdout.strip(), "60000"]
+    words = [sys.executable, "-W", "ignore", "-c", _PPO, run, found.stdout.strip(), "50000"]
     said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
     before, after = map(float, said.split()[-2:])
     assert before < -900
-    assert after > before + 500
+    assert after > before + 300  # measured: from -1193 to -527
