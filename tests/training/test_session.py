@@ -208,7 +208,8 @@ def test_the_table(result):
 def test_the_end_of_a_run_has_both_kinds(result):
     fresh = {(row["name"], row["playing"]): row for row in result.metrics["fresh"]}
     everyone = ("learner", "behaviour cloning", "expert")
-    assert list(fresh) == [(who, kind) for who in everyone for kind in ("greedy", "drawn")]
+    both = [(who, kind) for who in everyone for kind in ("greedy", "drawn")]
+    assert list(fresh) == [*both, ("random", None)]
     remaining = result.metrics["remaining"]
     assert remaining["beside"] == "demonstrations"  # what it was shown
     assert remaining["score_beside"] == "the expert, drawn"
