@@ -9,17 +9,22 @@ if TYPE_CHECKING:
     from etairl.evaluation.inspection import inspect
     from etairl.evaluation.mmd import mmd2
     from etairl.measures import FutureSampler
+    from etairl.solvers.learned import LearnedPolicy
+    from etairl.training.cost_wrapper import CostWrapper
     from etairl.training.experts import load_expert
     from etairl.training.flat import configure
+    from etairl.training.loading import load
     from etairl.training.presets import preset
     from etairl.training.result import Result, train
     from etairl.training.settings import TrainConfig
     from etairl.types import InputError, Spec, Trajectories
 
 __all__ = [
+    "CostWrapper",
     "Demos",
     "FutureSampler",
     "InputError",
+    "LearnedPolicy",
     "Result",
     "Selection",
     "Spec",
@@ -27,6 +32,7 @@ __all__ = [
     "Trajectories",
     "configure",
     "inspect",
+    "load",
     "load_demos",
     "load_expert",
     "mmd2",
@@ -38,9 +44,11 @@ __all__ = [
 __version__ = "0.4.0"
 
 _HOMES = {
+    "CostWrapper": "etairl.training.cost_wrapper",
     "Demos": "etairl.demos",
     "FutureSampler": "etairl.measures",
     "InputError": "etairl.types",
+    "LearnedPolicy": "etairl.solvers.learned",
     "Result": "etairl.training.result",
     "Selection": "etairl.demos",
     "Spec": "etairl.types",
@@ -48,6 +56,7 @@ _HOMES = {
     "Trajectories": "etairl.types",
     "configure": "etairl.training.flat",
     "inspect": "etairl.evaluation.inspection",
+    "load": "etairl.training.loading",
     "load_demos": "etairl.demos",
     "load_expert": "etairl.training.experts",
     "mmd2": "etairl.evaluation.mmd",

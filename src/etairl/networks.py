@@ -19,6 +19,8 @@ Activation = Literal["relu", "tanh", "elu"]
 Normalise = Literal["none", "running", "demonstrations"]
 """statistics with which a solver standardises observations: of all that were seen so far, or of the
 demonstrations"""
+LARGEST_INPUT = 10.0
+"""how far from 0 standardised observations may be"""
 _JAX = {"relu": jax.nn.relu, "tanh": jnp.tanh, "elu": jax.nn.elu}
 _NUMPY = {
     "relu": lambda x: np.maximum(x, 0.0, out=x),
@@ -175,9 +177,11 @@ class Normaliser(NamedTuple):
 
     def __call__(self, x: Float[Array, "batch dims"]) -> Float[Array, "batch dims"]:
         """On the device."""
-        return jnp.clip((x - self.mean) / jnp.sqrt(self.variance + 1e-8), -10.0, 10.0)
+        return jnp.clip(
+            (x - self.mean) / jnp.sqrt(self.variance + 1e-8), -LARGEST_INPUT, LARGEST_INPUT
+        )
 
     def on_host(self) -> Callable[[np.ndarray], np.ndarray]:
         """The same for rows on the host, as it is now."""
         mean, scale = np.asarray(self.mean), np.sqrt(np.asarray(self.variance) + 1e-8)
-        return lambda x: np.clip((x - mean) / scale, -10.0, 10.0)
+        return lambda x: np.clip((x - mean) / scale, -LARGEST_INPUT, LARGEST_INPUT)

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -126,7 +126,11 @@ def load_tree(path: Path, like: Tree) -> Tree:
 
 def tree_from(path: Path, data: bytes, like: Tree) -> Tree:
     """A PyTree with the names and shapes of `like`, from the bytes of a file."""
-    arrays = arrays_from(path, data)
+    return tree_of(path, arrays_from(path, data), like)
+
+
+def tree_of(path: Path, arrays: Mapping[str, np.ndarray], like: Tree) -> Tree:
+    """A PyTree with the names and shapes of `like`, from arrays; `path` is for the message."""
     leaves, structure = jax.tree_util.tree_flatten_with_path(like)
     loaded = []
     for key, leaf in leaves:

@@ -26,9 +26,9 @@ from etairl.demos import Demos, save_demos
 from etairl.networks import MLP
 from etairl.rollouts import collect
 from etairl.runs import read_metrics
+from etairl.solvers.learned import load_player
 from etairl.solvers.players import SOLVERS, PPOSettings
 from etairl.solvers.ppo_config import PPOConfig
-from etairl.storage import load_tree
 from etairl.tasks import make_task
 from etairl.training import session
 from etairl.training.flat import configure
@@ -130,7 +130,7 @@ def test_the_best_policy_is_the_one_that_played(own, tmp_path, monkeypatch):
     prepared = prepare(fast)
     like = prepared.begin().solver
     for name in ("policy", "best-policy"):
-        kept, _ = load_tree(path / f"{name}.safetensors", (like.actor, like.normaliser))
+        kept, _ = load_player(path / f"{name}.safetensors", (like.actor, like.normaliser))
         same = [
             all(map(np.array_equal, jax.tree.leaves(kept), jax.tree.leaves(actor)))
             for actor in actors

@@ -54,7 +54,7 @@ def test_a_run_learns_from_observations_and_is_compared_by_them(config, tmp_path
     assert not (result.path / "clone.safetensors").exists()
     assert result.metrics["remaining"]["compared"] == "states"
     assert np.isfinite(result.metrics["remaining"]["mmd2_mu"]["value"])
-    assert {row["name"] for row in result.metrics["fresh"]} == {"learner"}
+    assert {row["name"] for row in result.metrics["fresh"]} == {"learner", "random"}
     assert main(["evaluate", str(result.path), "--episodes=3"]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "MMD² rho, states" in text

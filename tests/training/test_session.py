@@ -145,6 +145,9 @@ def test_policy_and_cost_in_python(result):
     chosen = result.policy(observations)
     assert chosen.shape == (7, 1)
     assert (np.abs(chosen) <= 2.0).all()
+    assert np.array_equal(result.policy(observations[0]), chosen[0])
+    assert np.allclose(result.policy(observations.tolist()), chosen, atol=1e-6)
+    assert result.policy([[1, 0, 0]]).shape == (1, 1)
     drawn = result.policy(observations, np.random.default_rng(0))
     assert not np.array_equal(drawn, chosen)
     costs = result.cost(observations, actions)
@@ -155,8 +158,8 @@ def test_policy_and_cost_in_python(result):
 @pytest.mark.usefixtures("unchecked")
 def test_rows_of_another_shape_are_refused(result):
     observations = etairl.load_demos("Pendulum-v1-25x200").trajectories.observations[:7]
-    with pytest.raises(InputError, match=r"rows of 3 columns, got shape \(3,\); one row is obs"):
-        result.policy(observations[0])
+    with pytest.raises(InputError, match=r"have 3 numbers each: .* got the shape \(7, 2\)"):
+        result.policy(observations[:, :2])
     with pytest.raises(InputError, match="actions must be rows of 1 column"):
         result.cost(observations, observations)
     with pytest.raises(InputError, match="the seed must be >= 0 and below 2"):
@@ -205,7 +208,8 @@ def test_the_table(result):
 def test_the_end_of_a_run_has_both_kinds(result):
     fresh = {(row["name"], row["playing"]): row for row in result.metrics["fresh"]}
     everyone = ("learner", "behaviour cloning", "expert")
-    assert list(fresh) == [(who, kind) for who in everyone for kind in ("greedy", "drawn")]
+    both = [(who, kind) for who in everyone for kind in ("greedy", "drawn")]
+    assert list(fresh) == [*both, ("random", None)]
     remaining = result.metrics["remaining"]
     assert remaining["beside"] == "demonstrations"  # what it was shown
     assert remaining["score_beside"] == "the expert, drawn"

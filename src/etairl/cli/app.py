@@ -3,6 +3,7 @@
 Exit codes: 0 done, 1 the answer is no, 2 bad input, 130 interrupted.
 """
 
+import atexit
 import os
 import signal
 import sys
@@ -22,6 +23,8 @@ COMMANDS = {
     "evaluate": "how well does a run match its demonstrations?",
     "study": "many runs side by side: the figures of the paper, or a grid of your own",
     "report": "one page about a study or some runs, and its figures",
+    "export": "the policy of a run for other programs: NumPy, ONNX, TorchScript",
+    "plot": "learning curves of runs side by side",
     "render": "a clip of the learner beside a demonstration",
     "algorithms": "what can be trained: psi, Omega, eta, costs and solver of each",
     "eta": "show what a weighting does to the frames a discriminator sees",
@@ -40,6 +43,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         code = _dispatch(arguments)
         sys.stdout.flush()
+        # Whatever the libraries still do at the exit is not worth a traceback: last in, first out.
+        atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
         return code
     except KeyboardInterrupt as stop:
         print("; ".join(["\netairl: interrupted", *map(str, stop.args)]), file=sys.stderr)

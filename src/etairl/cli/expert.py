@@ -27,8 +27,9 @@ from etairl.demos import Demos, save_demos
 from etairl.locks import held
 from etairl.rollouts import collect
 from etairl.runs import RunDirectory, every_seconds, versions
+from etairl.solvers.learned import save_policy
 from etairl.solvers.sac import SAC
-from etairl.storage import save_tree, write_json
+from etairl.storage import write_json
 from etairl.tasks import make_task, planned_expert
 from etairl.tasks.catalogue import planned_names
 from etairl.tasks.environments import imported
@@ -122,7 +123,8 @@ def _train(
     best, last = progress.best, progress.solver
     # A run that ends within its warm-up was never judged.
     kept = best if np.isfinite(best.score) else last
-    save_tree(config.output / "policy.safetensors", (kept.actor, kept.normaliser))
+    played = solver.policy(last._replace(actor=kept.actor, normaliser=kept.normaliser))
+    save_policy(config.output / "policy.safetensors", kept, played)
     mean = float(np.mean(returns)) if returns else None
     judged = float(best.score) if np.isfinite(best.score) else None
     result = {"steps": progress.steps, "training_return": mean, "best_judged_return": judged}

@@ -6,12 +6,11 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
-from etairl.cli.console import Meter, facts, out, patient_interrupt
+from etairl.cli.console import Meter, out, patient_interrupt
+from etairl.cli.ending import print_result as print_result
 from etairl.evaluation.diagnostics import diagnose
-from etairl.evaluation.floors import is_hint
 from etairl.idle import IdleProgress, Watch
-from etairl.runs import RunDirectory, read_result
-from etairl.training.deciding import MOST_RECOVERIES
+from etairl.runs import RunDirectory
 from etairl.training.session import Session, open_run, resume_command
 from etairl.training.settings import TrainConfig
 from etairl.types import DivergedError, InputError
@@ -145,76 +144,3 @@ def _note(rows: list[dict[str, Any]], speed: float) -> str:
     if gap is not None:
         parts.append(f"gap {gap:.2f}")
     return ", ".join([*parts, f"{speed:,.0f} transitions/s"] if speed else parts)
-
-
-def print_result(path: Path) -> None:
-    """The result of a finished run in a few lines."""
-    result = read_result(path)
-    last, best = result["remaining"], result["best"]
-    # The learner draws its actions: beside an expert that does, where there is one.
-    alike = result.get("same_kind") or last
-    mu, rho = alike["mmd2_mu"], alike["mmd2_rho"]
-    beside_whom = f", from {alike['beside']}" if "beside" in alike else ""
-    rows = [
-        ("transitions", f"{result['transitions']:,} in {result['cycles']} cycles"),
-        (
-            "return",
-            f"{last['return']:.1f} ± {last['return_std']:.1f}, last {last['cycles']} cycles",
-        ),
-    ]
-    if "success" in last:
-        rows.append(
-            ("tasks solved", f"{100 * last['success']:.1f} %, last {last['cycles']} cycles")
-        )
-    if last.get("score") is not None:
-        beside = last.get("score_beside", "the expert")
-        rows.append(("score", f"{last['score']:.3f}; 0 is random, 1 is {beside}"))
-    if result["expert_return"] is not None:
-        rows.append(("demonstrations", f"{result['expert_return']:.1f}"))
-    rows += [
-        ("MMD² of mu", f"{_distance(mu)}{beside_whom}"),
-        ("MMD² of rho", f"{_distance(rho)}{beside_whom}"),
-        *_fresh(result.get("fresh", [])),
-        ("best cycle", f"{best['cycle']} with MMD² of mu {best['mmd2_mu']:.5f}"),
-        *_decisions(result),
-    ]
-    if result["collapsed_share"] is not None:
-        by = "" if result.get("collapsed_by", "return") == "return" else ", by their MMD²"
-        rows.append(("collapsed", f"{100 * result['collapsed_share']:.0f} % of cycles{by}"))
-    rows.append(("run", str(path)))
-    facts("finished", rows)
-
-
-def _decisions(result: dict[str, Any]) -> list[tuple[str, str]]:
-    """Why the run stopped and what it kept; runs of version 0.3 do not say."""
-    found = []
-    if "stopped" in result:
-        found.append(("stopped", result["stopped"]["message"]))
-    if result.get("kept", {}).get("policy") == "best":
-        kept = result["kept"]
-        found.append(("kept", f"the policy that played cycle {kept['cycle']}: {kept['why']}"))
-    if result.get("recoveries"):
-        times = f"{result['recoveries']} of {MOST_RECOVERIES} times"
-        found.append(("recovered", f"{times}, by going back to the best policy"))
-    return found
-
-
-def _fresh(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """Everyone in fresh episodes at the end, drawn and greedy, each beside its own kind."""
-    found = []
-    for row in rows:
-        if row["return_mean"] is not None:
-            mmd2 = f"MMD² of mu {row['mmd2_mu']['value']:.5f} from {row['beside']}"
-            text = f"return {row['return_mean']:.1f} ± {row['return_std']:.1f}, {mmd2}"
-            found.append((f"{row['name']}, {row['playing']}", text))
-    return (
-        [("at the end", f"{rows[0]['episodes']} fresh episodes of each"), *found] if found else []
-    )
-
-
-def _distance(mmd2: dict[str, Any]) -> str:
-    text = f"{mmd2['value']:.5f} [{mmd2['low']:.5f}, {mmd2['high']:.5f}]"
-    if mmd2["floor"] is None:
-        return text
-    hint = ", a hint" if is_hint(mmd2.get("floor_by")) else ""
-    return f"{text}, expert against itself {mmd2['floor']:.5f}{hint}"

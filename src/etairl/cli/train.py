@@ -10,6 +10,7 @@ from etairl.cli.console import parse
 from etairl.cli.options import given_settings, settings_options
 from etairl.cli.running import follow
 from etairl.runs import RunDirectory
+from etairl.tasks.environments import imported
 from etairl.training.config_files import read_config
 from etairl.training.flat import configure, flatten
 from etairl.training.settings import TrainConfig
@@ -50,6 +51,8 @@ def run(arguments: list[str]) -> int:
     """Settle the settings, then train to the end or to Ctrl-C."""
     config = parse(Config, arguments, "train")
     settings = given_settings(config.settings)
+    if "env" in settings:
+        imported(settings["env"])  # named here, so that its time limit may be asked for
     if config.cost is None:
         train = configure(config.preset or "default", **settings)
     elif config.preset is not None:

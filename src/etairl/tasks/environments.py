@@ -1,12 +1,13 @@
 """Make a task from the name of an environment."""
 
 import os
+import sys
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, get_args
 
 from etairl.tasks.catalogue import task_space
-from etairl.tasks.envpool import EnvPoolTask, envpool_names
+from etairl.tasks.envpool import EnvPoolTask, envpool_names, native_limit
 from etairl.tasks.fork_world import NAME as FORK
 from etairl.tasks.fork_world import ForkTask
 from etairl.tasks.horizon import AbsorbingTask, GuardedTask
@@ -134,6 +135,22 @@ def _simulated(
         raise InputError(_unknown(environment, [*names, *gymnasium_names()]))
     words = _for_gymnasium(environment, settings)
     return GymnasiumTask(environment, envs, horizon, seed, words)
+
+
+def time_limit(environment: str) -> int | None:
+    """Steps after which an environment cuts an episode by itself; None where that is not known.
+
+    Nothing is imported for it: of `module:name` it is known once the module is.
+    """
+    module, colon, name = environment.partition(":")
+    if colon and module not in sys.modules:
+        return None
+    plain = name if colon else environment
+    if environment in envpool_names():
+        return native_limit(plain)
+    from etairl.tasks.gymnasium import own_limit
+
+    return own_limit(plain)
 
 
 def imported(environment: str) -> str:

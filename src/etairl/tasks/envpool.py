@@ -23,6 +23,16 @@ def envpool_names() -> list[str]:
     return list(envpool.list_all_envs())
 
 
+def native_limit(environment: str) -> int | None:
+    """Steps after which EnvPool cuts an episode; None without a limit."""
+    import envpool
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Gymnasium on the precision of bounds
+        limit = int(envpool.make_spec(environment).config.max_episode_steps)
+    return limit if 0 < limit < _NO_LIMIT else None
+
+
 class EnvPoolTask(SteppingTask):
     """`envs` copies of one environment, in lockstep."""
 

@@ -95,3 +95,11 @@ class GymnasiumTask(SteppingTask):
 def gymnasium_names() -> list[str]:
     """The environments that are registered with Gymnasium."""
     return list(gymnasium.registry)
+
+
+def own_limit(environment: str) -> int | None:
+    """Steps after which an environment is cut; None without a limit, and for an unknown one."""
+    try:
+        return gymnasium.spec(environment).max_episode_steps
+    except gymnasium.error.Error:
+        return None

@@ -7,8 +7,9 @@ import numpy as np
 
 from etairl.demos import bundled_demos, load_demos
 from etairl.demos.sources import BUNDLED
+from etairl.solvers.learned import load_player
 from etairl.solvers.sac import SAC
-from etairl.storage import load_tree, read_json
+from etairl.storage import read_json
 from etairl.tasks import make_task, planned_expert
 from etairl.tasks.catalogue import planned_names
 from etairl.training.config_files import expert_config
@@ -54,7 +55,7 @@ def load_expert(source: str | Path, trust: bool = False) -> Policy:
         )
     solver = SAC(config.sac, spec)
     fresh = solver.init(jax.random.key(0))
-    actor, normaliser = load_tree(weights, (fresh.actor, fresh.normaliser))
+    actor, normaliser = load_player(weights, (fresh.actor, fresh.normaliser))
     return solver.policy(fresh._replace(actor=actor, normaliser=normaliser))
 
 

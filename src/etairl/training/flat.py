@@ -18,6 +18,7 @@ from etairl.demos.sources import located
 from etairl.eta import parse_eta
 from etairl.solvers.players import SOLVERS
 from etairl.solvers.solver import SolverConfig
+from etairl.training.horizons import implied_horizon
 from etairl.training.presets import preset
 from etairl.training.settings import TrainConfig
 from etairl.types import InputError, check_choice
@@ -62,7 +63,7 @@ def configure(start: TrainConfig | str = "default", **settings: Any) -> TrainCon
 
     Names are those of the command line. What is not given follows from what is: another algorithm
     brings its costs and its weighting, `idle` its weighting, a regulariser without a target a fixed
-    temperature.
+    temperature, another environment or other demonstrations their length of episodes.
 
     Args:
         start: the name of a preset, or settings.
@@ -138,6 +139,9 @@ def _implied(
             settings[key] = str(parse_eta(settings[key]))
     # A run may be asked about from another folder.
     settings["demos"] = located(settings.get("demos", start.demos))
+    if "horizon" not in given and ("env" in given or "demos" in given):
+        found = implied_horizon(settings.get("env", start.env), settings["demos"])
+        settings |= {} if found is None else {"horizon": found}
     if settings.get("idle") is not None:
         settings.setdefault("eta", settings["idle"])
     elif "idle" in settings and start.idle is not None:

@@ -153,14 +153,16 @@ class Stage:
 
 
 def judge_at_the_end(stage: Stage) -> list[Behaviour]:
-    """Learner, clone and expert of both kinds: what a run says of itself."""
+    """Learner, clone and expert of both kinds, and a random policy: what a run says of itself."""
     rng, found = np.random.default_rng([stage.seed, 5]), []
     for name in stage.everyone:
         for kind in stage.kinds:
             played = stage.played[name, kind]
             row = judge(rng, name, kind, played, stage.beside(name, kind), in_time=False)
             found.append(replace(row, success=success_rate(stage.prepared, played)))
-    return found
+    chance, shown = stage.played[RANDOM, "drawn"], stage.experts[stage.kinds[0]]
+    row = judge(rng, RANDOM, None, chance, shown, in_time=False)
+    return [*found, replace(row, success=success_rate(stage.prepared, chance))]
 
 
 def judge_all(stage: Stage, longer: bool = False, gaps: Gaps | None = None) -> list[Behaviour]:

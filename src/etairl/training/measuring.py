@@ -1,7 +1,6 @@
 """What is measured of a run: a line of metrics per cycle, and the result at its end."""
 
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -16,6 +15,7 @@ from etairl.evaluation.progress import Progress
 from etairl.evaluation.timeline import Expert
 from etairl.experience import ExpertBuffer
 from etairl.runs import RunDirectory
+from etairl.solvers.learned import save_policy
 from etairl.solvers.policy import ActionScaling
 from etairl.storage import save_tree
 from etairl.tasks import without_absorbing
@@ -106,8 +106,12 @@ def write_result(
     config, path, progress = prepared.config, directory.path, Progress.of(rows)
     settled = prepared.game.solver.settled(state.solver)
     solver, which = kept(prepared, state, best, progress)
-    save_policy(path / "policy.safetensors", solver)
-    save_policy(path / "best-policy.safetensors", best if progress.best else settled)
+    played, marked = prepared.game.solver.policy, config.mode == "absorbing"
+    save_policy(path / "policy.safetensors", solver, played(solver), marked)
+    better = settled
+    if progress.best is not None:
+        better = settled._replace(actor=best.actor, normaliser=best.normaliser)
+    save_policy(path / "best-policy.safetensors", better, played(better), marked)
     cost = prepared.game.cost
     save_tree(path / "cost.safetensors", cost.stored(cost.learned(state.cost, settled)))
     last = rows[-config.girl.remaining_cycles :]
@@ -191,8 +195,3 @@ def _compared(expert: Expert, played: Trajectories, seed: int) -> dict[str, Any]
         for name, distance in reference.distances(rng, steps).items():
             found[f"mmd2_{name}{suffix}"] = asdict(distance)
     return found
-
-
-def save_policy(path: Path, solver: Any) -> None:
-    """The actor, and what it expects of its inputs."""
-    save_tree(path, (solver.actor, solver.normaliser))

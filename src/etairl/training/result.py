@@ -5,33 +5,33 @@ import tempfile
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Num
+from numpy.typing import ArrayLike
 
 from etairl.algorithms.girl import as_points
+from etairl.costs.family import Cost
 from etairl.demos import Playing
 from etairl.demos.action_kind import playing_of
 from etairl.evaluation.explanation import FeatureGap, feature_gaps, weighted_means
 from etairl.experience import ExpertBuffer
 from etairl.runs import RunDirectory, read_result
-from etairl.solvers.policy import ActionScaling
-from etairl.storage import load_tree
+from etairl.solvers.learned import load_player
+from etairl.solvers.policy import ActionScaling, HeadPolicy, observation_rows
 from etairl.tasks import with_absorbing
 from etairl.training.behaviour import Behaviour
 from etairl.training.cloned import clone_policy, kept_clone
 from etairl.training.config_files import read_config
 from etairl.training.flat import configure
 from etairl.training.judging import CLONING, LEARNER, Stage, judge_all
+from etairl.training.loading import Which
 from etairl.training.preparation import prepare
 from etairl.training.session import open_run
 from etairl.training.settings import TrainConfig
-from etairl.types import InputError, Policy, Trajectories, check_seed
-
-Which = Literal["final", "best"]
-"""the policy that a run kept, or the best by its own measurements"""
+from etairl.types import InputError, Policy, Spec, Trajectories, check_seed
 
 
 class Result:
@@ -48,7 +48,7 @@ class Result:
         self._prepared = prepare(self.config, cost_from=path, copies=1)
         state = self._prepared.begin(cloned=False)
         name = "policy" if which == "final" else "best-policy"
-        actor, normaliser = load_tree(
+        actor, normaliser = load_player(
             path / f"{name}.safetensors", (state.solver.actor, state.solver.normaliser)
         )
         solver = state.solver._replace(actor=actor, normaliser=normaliser)
@@ -61,15 +61,36 @@ class Result:
         return self._prepared.demos.trajectories
 
     @property
+    def spec(self) -> Spec:
+        """Sizes of observations and actions, and bounds, as the environment has them."""
+        return self._prepared.demos.spec
+
+    @property
+    def learned_cost(self) -> tuple[Cost, Any]:
+        """The cost as a function of its state and of rows as the players see them; the state."""
+        return self._prepared.game.cost.portable(), self._cost
+
+    @property
     def playing(self) -> tuple[Playing | None, bool]:
         """How the demonstrations were played, and whether that is a guess; None if not known."""
         return playing_of(self._prepared.demos)
 
+    @property
+    def network(self) -> HeadPolicy:
+        """The policy that plays; in the mode absorbing its observations have a mark."""
+        assert isinstance(self._policy, HeadPolicy), "a solver with a policy of another kind"
+        return self._policy
+
     def policy(
-        self, observations: Float[np.ndarray, "batch obs"], rng: np.random.Generator | None = None
-    ) -> Num[np.ndarray, "batch act"]:
-        """Actions, in the units of the environment; drawn with `rng`, else the most likely ones."""
-        return self._policy(rng, self._marked(observations))
+        self, observations: ArrayLike, rng: np.random.Generator | None = None
+    ) -> Num[np.ndarray, "*batch act"]:
+        """Actions, in the units of the environment; drawn with `rng`, else the most likely ones.
+
+        One observation has one action, rows have rows; lists are fine.
+        """
+        rows, alone = observation_rows(observations, self.demonstrations.obs_dim, self.config.env)
+        actions = self._policy(rng, self._marked(rows))
+        return actions[0] if alone else actions
 
     def cost(
         self,

@@ -60,7 +60,8 @@ class TrainConfig:
     gamma_irl: float = 1.0
     """discount of the starting time in the draw of indices"""
     horizon: int = 500
-    """steps of an episode"""
+    """steps of an episode; with another env or other demos where those were cut, if all at the same
+    step, else the time limit of the environment"""
     mode: HorizonMode = "terminating"
     """early ends: terminating (as the environment), fixed (switched off), absorbing (a state
     of their own, whose cost is learned)"""

@@ -1,0 +1,128 @@
+"""`etairl plot`: learning curves of runs side by side."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from etairl.cli.console import out, parse
+from etairl.runs import read_metrics, read_result
+from etairl.storage import read_json, reading
+from etairl.types import InputError
+
+_LONGEST = 60
+_NOT_SETTINGS = ("seed", "kind")
+
+
+@dataclass(frozen=True)
+class Config:
+    """Draw how runs learned: return and MMD² over transitions, beside the expert.
+
+    Runs that differ in their random seed alone are one curve: their mean, and a band from the
+    lowest to the highest. Runs need not be finished.
+    """
+
+    runs: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN")]
+    """run directories, of one environment"""
+    output: Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="FILE")]
+    """the figure: .png, .svg or .pdf"""
+
+    def __post_init__(self):
+        if not self.runs:
+            raise InputError("name at least one run to plot")
+
+
+def run(arguments: list[str]) -> int:
+    """Read the metrics, draw, and say what is where."""
+    config = parse(Config, arguments, "plot")
+    from etairl.figures.run_curves import COLOURS, Curves, runs_figure
+    from etairl.figures.save import check_name, save_figure
+
+    check_name(config.output)
+    paths = list(dict.fromkeys(config.runs))
+    settings = {path: _settings(path) for path in paths}
+    rows = {path: _rows(path) for path in paths}
+    environments = list(dict.fromkeys(str(s["env"]) for s in settings.values()))
+    if len(environments) > 1:
+        raise InputError(
+            f"these runs are of several environments ({', '.join(environments)}), whose returns "
+            "cannot be compared; plot one at a time"
+        )
+    groups = _grouped(settings)
+    if len(groups) > len(COLOURS):
+        raise InputError(
+            f"these runs have {len(groups)} different settings, and a figure takes {len(COLOURS)}; "
+            "name fewer, or see etairl report"
+        )
+    curves = [Curves(label, [rows[path] for path in own]) for label, own in groups.items()]
+    results = [read_result(path) for path in paths if (path / "result.json").is_file()]
+    expert = next((r["expert_return"] for r in results if r["expert_return"] is not None), None)
+    floor = results[0]["remaining"]["mmd2_mu"] if results else None
+    save_figure(runs_figure(curves, environments[0], expert, floor), config.output)
+    out().print(
+        f"{config.output}: {_counted(len(paths), 'run')} on {environments[0]}", markup=False
+    )
+    return 0
+
+
+def _settings(run: Path) -> dict[str, Any]:
+    """All settings of a run by their names; nothing is built from them."""
+    if (run / "study.json").is_file():
+        raise InputError(f"{run} is a study; draw it with etairl report, or name runs in it")
+    try:
+        flat = _flat(read_json(run / "config.json"))
+    except InputError as error:
+        raise InputError(f"{run} is not a run directory: {error}") from None
+    if not {"env", "algorithm", "seed"} <= set(flat):
+        raise InputError(f"{run} is not a run of etairl train; only those have such curves")
+    return flat
+
+
+def _flat(settings: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        found |= _flat(value) if isinstance(value, dict) else {name: value}
+    return found
+
+
+def _rows(run: Path) -> list[dict[str, Any]]:
+    rows = read_metrics(run)
+    if not rows:
+        raise InputError(f"{run} has no metrics yet: its first cycle is not over")
+    with reading(run / "metrics.jsonl"):
+        for row in rows:
+            float(row["transitions"]), float(row["return"])
+    return rows
+
+
+def _grouped(settings: dict[Path, dict[str, Any]]) -> dict[str, list[Path]]:
+    """Runs with the same settings but for the seed, by what tells them apart from the others."""
+    groups: dict[str, list[Path]] = {}
+    for path, own in settings.items():
+        key = repr(sorted((k, repr(v)) for k, v in own.items() if k not in _NOT_SETTINGS))
+        groups.setdefault(key, []).append(path)
+    firsts = [settings[paths[0]] for paths in groups.values()]
+    names = dict.fromkeys(name for first in firsts for name in first)
+    differ = [
+        name
+        for name in names
+        if name not in _NOT_SETTINGS and len({repr(f.get(name)) for f in firsts}) > 1
+    ]
+    labels: dict[str, list[Path]] = {}
+    for first, paths in zip(firsts, groups.values(), strict=True):
+        label = ", ".join(f"{name} {_value(first[name])}" for name in differ if name in first)
+        if not differ:
+            label = str(first["algorithm"])
+        elif len(label) > _LONGEST:  # too much differs to say
+            label = paths[0].name
+        labels.setdefault(label if label not in labels else str(paths[0]), []).extend(paths)
+    return labels
+
+
+def _value(value: Any) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'s' if number != 1 else ''}"

@@ -1,0 +1,106 @@
+"""Learning curves of runs side by side: return and MMD² over transitions."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from etairl.evaluation.floors import is_hint
+from etairl.figures.panels import GREY, legend_below
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+"""of Okabe and Ito: told apart also by the colour-blind"""
+_PARTS = 50  # a curve is smoothed over such a part of its cycles
+_POINTS = 400
+_LEAST = 1e-5  # unbiased values may be negative; a logarithm has no place for those
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Runs of one setting, each with a seed of its own."""
+
+    label: str
+    runs: Sequence[Sequence[Mapping[str, Any]]]
+    """the rows of metrics of each run"""
+
+
+def runs_figure(
+    settings: Sequence[Curves],
+    title: str,
+    expert: float | None = None,
+    floor: Mapping[str, Any] | None = None,
+) -> Figure:
+    """Two panels, a colour for each setting.
+
+    Args:
+        settings: at most as many as there are colours.
+        title: over both panels.
+        expert: its return, if that is known.
+        floor: the distance of the last cycles, with that of the expert against itself.
+    """
+    figure = Figure(figsize=(9.0, 4.2), layout="constrained")
+    figure.suptitle(title, fontsize=11)
+    left, right = figure.subplots(1, 2)
+    name = "success" if all("success" in r for s in settings for run in s.runs for r in run) else ""
+    for curves, colour in zip(settings, COLOURS, strict=False):
+        _draw(left, curves, name or "return", colour)
+        _draw(right, curves, "mmd2_mu", colour)
+    if expert is not None and not name:
+        left.axhline(expert, color=GREY, linewidth=1.2, linestyle="--", label="expert")
+    if floor is not None and floor.get("floor"):
+        hint = ", a hint" if is_hint(floor.get("floor_by")) else ""
+        label = f"expert against itself{hint}"
+        right.axhline(floor["floor"], color=GREY, linewidth=1.2, linestyle=":", label=label)
+    left.set(xlabel="transitions", ylabel="share of tasks solved" if name else "return")
+    right.set(xlabel="transitions", ylabel="MMD² of μ to the demonstrations", yscale="log")
+    for axes in (left, right):
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.xaxis.set_major_formatter(lambda value, _: _short(value))
+        axes.margins(x=0.02)
+    legend_below(figure, 3, 9, last="itself")
+    return figure
+
+
+def _draw(axes: Axes, curves: Curves, name: str, colour: str) -> None:
+    """The mean of the runs, and a band from the lowest to the highest."""
+    found = [points for run in curves.runs if (points := _points(run, name)) is not None]
+    if not found:
+        return
+    seeds = f", {len(found)} seeds" if len(found) > 1 else ""
+    label = curves.label + seeds
+    if len(found) == 1:
+        at, values = found[0]
+        axes.plot(at, values, ".-" if len(at) < 5 else "-", color=colour, lw=1.6, label=label)
+        return
+    first = max(at[0] for at, _ in found)
+    last = min(at[-1] for at, _ in found)
+    at = np.linspace(first, max(first, last), _POINTS)
+    each = np.stack([np.interp(at, *points) for points in found])
+    axes.fill_between(at, each.min(0), each.max(0), color=colour, alpha=0.18, linewidth=0)
+    axes.plot(at, each.mean(0), color=colour, linewidth=1.6, label=label)
+
+
+def _points(run: Sequence[Mapping[str, Any]], name: str) -> tuple[np.ndarray, np.ndarray] | None:
+    rows = [row for row in run if name in row]
+    if not rows:
+        return None
+    at = np.array([row["transitions"] for row in rows], float)
+    values = np.array([row[name] for row in rows], float)
+    if name == "mmd2_mu":
+        return at, np.maximum(values, _LEAST)
+    width = max(1, len(rows) // _PARTS)
+    sums = np.cumsum(np.concatenate([[0.0], values]))
+    begin = np.maximum(np.arange(1, len(rows) + 1) - width, 0)
+    end = np.arange(1, len(rows) + 1)
+    return at, (sums[end] - sums[begin]) / (end - begin)
+
+
+def _short(value: float) -> str:
+    """As 500 k, or 1.5 M."""
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:g} {letter}"
+    return f"{value:g}"
