@@ -206,12 +206,30 @@ def test_a_draw_is_of_the_replay_and_of_the_expert_where_it_is_cloned(rng):
         assert solver.draw(rng, experience(rng, cycle=cycle)).critics_only is alone
 
 
+def test_a_share_of_a_draw_is_the_experts_with_times_where_they_are_asked_for(rng):
+    play = OffPolicy(solver_updates=5, solver_batch=64, expert_share=0.25)
+    solver = SAC(SACConfig(hidden=(4,)), SPEC, play=play)
+    assert solver.needs_next
+    assert not SAC(SACConfig(), SPEC).needs_next
+    (batches,), *_ = solver.draw(rng, experience(rng), timed=True)
+    theirs = np.asarray(batches.obs[..., 0]) < 0.0
+    assert (theirs.sum(axis=1) == 16).all()
+    assert (theirs == theirs[0]).all()
+    assert set(-np.asarray(batches.obs)[theirs].ravel()) == set(range(201, 221))
+    moved = np.asarray(batches.next_obs - batches.obs)[..., 0]
+    followed = np.abs(batches.obs[..., 0]) % 10 != 0  # what came after the last step is not known
+    assert np.array_equal(moved[followed], np.where(theirs, -1, 1)[followed])
+    assert np.array_equal(batches.time, (np.abs(batches.obs[..., 0]) - 1) % 10)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"solver_updates": 0}, "solver_updates must be at least 1"),
         ({"solver_batch": 0}, "solver_batch must be at least 1"),
         ({"critic_cycles": -1}, "critic_cycles must be >= 0"),
+        ({"expert_share": 1.0}, "expert_share"),
+        ({"expert_share": -0.1}, "expert_share"),
         ({"cloning": -0.5}, "cloning must be >= 0 and finite"),
         ({"cloning": float("nan")}, "cloning must be >= 0 and finite"),
     ],

@@ -184,6 +184,8 @@ class IQSettings(SolverConfig):
     @override
     def check(self, omega: str) -> None:
         self.plain.check(omega)
+        if self.plain.play.expert_share:
+            raise InputError("iq always learns from the expert's transitions: no --expert-share")
 
 
 SOLVERS: dict[str, Callable[[], SolverConfig]] = {

@@ -30,6 +30,7 @@ from etairl.solvers.solver import (
     CostFunction,
     ExpertPairs,
     Solver,
+    expert_batches,
     expert_pairs,
     fold_in,
     mean_info,
@@ -56,6 +57,11 @@ class SAC(Solver[SACState]):
     def needs_clone(self) -> bool:
         """For a warm start, or as what the policy stays close to."""
         return self.play.warm_start or isinstance(self.omega, KullbackLeibler)
+
+    @property
+    def needs_next(self) -> bool:
+        """For a share of the expert's transitions."""
+        return enabled(self.play.expert_share)
 
     @property
     def normalises(self) -> bool:
@@ -114,7 +120,11 @@ class SAC(Solver[SACState]):
         play, scans = self.play, []
         for many in data.scans(play.solver_updates, play.updates_per_step):
             shape = (many, play.solver_batch)
-            batches = replay_batches(rng, data, shape, timed)
+            shown = round(play.expert_share * play.solver_batch)
+            batches = replay_batches(rng, data, (many, play.solver_batch - shown), timed)
+            if shown:
+                theirs = expert_batches(rng, data, (many, shown), timed)
+                batches = jax.tree.map(lambda *x: jnp.concatenate(x, axis=1), batches, theirs)
             if enabled(play.cloning):
                 batches = batches._replace(expert=expert_pairs(rng, data, shape))
             scans.append(batches)
@@ -129,7 +139,8 @@ class SAC(Solver[SACState]):
     def policy(self, state: SACState) -> HeadPolicy:
         """The policy as it is now, on the host."""
         normaliser = state.normaliser if self.normalises else None
-        return HeadPolicy(state.actor, self.head, self.spec, normaliser)
+        actor = state.actor if state.average is None else state.average
+        return HeadPolicy(actor, self.head, self.spec, normaliser)
 
     def settled(self, state: Any) -> Any:
         """With the averaged actor, if there is one."""

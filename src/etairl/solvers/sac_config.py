@@ -89,13 +89,17 @@ class OffPolicy:
     cloning: float = 0.0
     """weight of behaviour cloning in the loss of the actor, beside what the critics say; 0 learns
     from the cost alone"""
+    expert_share: float = 0.0
+    """share of the transitions in an update that are the expert's, with the learned cost like all
+    others: critics know early what lies on the expert's way"""
 
     def __post_init__(self):
         check_range(self, "[1, inf)", "solver_updates", "solver_batch")
         check_range(self, "[0, inf)", "critic_cycles", "cloning")
         check_range(self, "(0, inf)", "updates_per_step")
+        check_range(self, "[0, 1)", "expert_share")
 
     @staticmethod
     def upgraded(data: dict[str, Any]) -> dict[str, Any]:
         """Settings of a file, also of versions up to 0.3."""
-        return {"updates_per_step": None} | data
+        return {"updates_per_step": None, "expert_share": 0.0} | data

@@ -124,6 +124,11 @@ class SACEta(Solver[EtaState]):
         _ = self.clock  # refuses a law that has too little mass on an episode
 
     @property
+    def needs_next(self) -> bool:
+        """For a share of the expert's transitions."""
+        return self.plain.needs_next
+
+    @property
     def needs_clone(self) -> bool:
         """For a warm start, or as what the policy stays close to."""
         return self.plain.needs_clone

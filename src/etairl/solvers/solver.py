@@ -91,6 +91,11 @@ class Solver(Protocol[AnyState]):
         """Whether it starts from, or stays close to, a clone of the expert."""
         return False
 
+    @property
+    def needs_next(self) -> bool:
+        """Whether it learns from what followed the expert's actions."""
+        return False
+
     def implied_cost(self) -> Cost | None:
         """The cost that its own state stands for, if it needs no cost player."""
         return None
@@ -235,6 +240,17 @@ def replay_batches(
     steps = rng.integers(data.replay.steps, size=shape[0] * shape[1])
     t = data.buffer.transitions(data.replay.rows(steps), shape)
     return Batch.of(t, data.replay.times(steps).reshape(shape) if timed else None)
+
+
+def expert_batches(
+    rng: np.random.Generator, data: Experience, shape: tuple[int, int], timed: bool = False
+) -> Batch:
+    """Transitions of the demonstrations, uniformly with replacement."""
+    expert = data.expert
+    assert expert is not None
+    steps = rng.integers(expert.episodes.steps, size=shape[0] * shape[1])
+    t = expert.buffer.transitions(expert.episodes.rows(steps), shape)
+    return Batch.of(t, expert.episodes.times(steps).reshape(shape) if timed else None)
 
 
 class NewestRows(NamedTuple):

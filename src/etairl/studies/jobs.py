@@ -151,12 +151,9 @@ def check_ready(jobs: Sequence[Job]) -> None:
                 raise InputError(f"{job.where('horizon')}{why}") from None
             raise InputError(f"{job.where('env', 'mode')}{error}") from None
         try:
-            demos = fitting_demos(c, task, select)
+            fitting_demos(c, task, select)
         except InputError as error:
             raise InputError(f"{job.where('demos')}{error}") from None
-        if len(demos.trajectories) < 2:
-            where = job.where("demonstrations", "demos")
-            raise InputError(f"{where}comparing behaviours needs at least 2 demonstrations")
 
 
 def _task(config: TrainConfig, horizon: int) -> Task:

@@ -56,6 +56,8 @@ def _check_observations_will_do(config: TrainConfig) -> None:
     clones |= {"--omega kl": config.omega == "kl"}
     if asked := [option for option, wanted in clones.items() if wanted]:
         raise InputError(f"{none}, and nothing can be cloned: leave out {', '.join(asked)}")
+    if flat.get("expert_share"):
+        raise InputError(f"{none}, and a solver cannot learn from them: leave out --expert-share")
     if config.cost.needs_actions:
         raise InputError(
             f"{none}, and {config.algorithm} with these settings learns from them; compare states "

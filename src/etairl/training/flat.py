@@ -161,7 +161,10 @@ def _temperature(
     settled, implied = flat | given, dict[str, Any]()
     if "target_entropy" not in flat:  # it never adapts
         wanted = algorithm.cost.temperature if settled["frozen_cost"] is None else None
-        return {} if wanted is None or "temperature" in given else {"temperature": wanted}
+        if wanted is None:
+            return {}
+        fixed = {"temperature": wanted, "last_temperature": 1.0}
+        return {name: value for name, value in fixed.items() if name not in given}
     other_omega = settled["omega"] != start.omega
     # A solver of its own comes with a temperature of its own.
     other_costs = not algorithm.solver and algorithm.cost.temperature != start.cost.temperature

@@ -163,7 +163,7 @@ def prepare(
         cost = Frozen(cost.portable())
         cost_from = cost_from or Path(config.frozen_cost)
     game = Girl(config.girl, config.seed, cost, solver, config.future)
-    expert = _expert(config, demos, task, cost)
+    expert = _expert(config, demos, task, cost.needs_next or solver.needs_next)
     first = game.init(expert).cost
     if cost_from is not None:
         first = load_cost(cost_from, cost, first)
@@ -172,14 +172,14 @@ def prepare(
     return Prepared(config, demos, task, game, expert, reference, first, watched=watched)
 
 
-def _expert(config: TrainConfig, demos: Demos, task: Task, cost: Cost) -> ExpertBuffer:
+def _expert(config: TrainConfig, demos: Demos, task: Task, with_next: bool) -> ExpertBuffer:
     """The demonstrations as the players see them; refused where they do not show enough."""
     trajectories = with_absorbing(demos.trajectories, task)
     actions = ActionScaling(task.spec).to_solver(trajectories.actions)
     try:
         if config.idle is not None:
             check_shown(trajectories)
-        return ExpertBuffer.of(trajectories, actions, cost.needs_next)
+        return ExpertBuffer.of(trajectories, actions, with_next)
     except InputError as error:
         raise InputError(f"{config.demos}: {error}") from None
 

@@ -81,7 +81,7 @@ _NEAR_CLONE = TrainConfig(
 
 _DEFAULT = TrainConfig(
     girl=GirlConfig(
-        transitions=2_000_000,
+        transitions=1_500_000,
         episodes=8,
         rollout="steps",
         cost_updates=60,
@@ -89,14 +89,14 @@ _DEFAULT = TrainConfig(
         fresh_share=1.0,
         fresh_cycles=5,
     ),
-    cost=GanConfig(mean_logit=0.0),
+    cost=GanConfig(mean_logit=0.0, network=DiscriminatorConfig(gradient_penalty=0.3)),
     solver=PPOSettings(
         PPOConfig(
             hidden=(128, 128),
             learning_rate=5e-4,
             last_learning_rate=0.1,
             temperature=0.03,
-            first_std=0.5,
+            last_temperature=0.0,
             normalise="demonstrations",
         )
     ),
