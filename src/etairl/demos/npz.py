@@ -63,8 +63,9 @@ def read_npz(path: Path, max_bytes: int = MAX_BYTES) -> tuple[Trajectories, Spec
             `episode_lengths` [episodes], and optionally `actions` [steps, act], `rewards` [steps],
             `final_observations` [episodes, obs], `tasks` [episodes, task], `action_low` and
             `action_high` [act], `discrete_actions`, `environment`, `playing` ("drawn" or
-            "greedy"), `observation_names` [obs] and `action_names` [act]. Thinned episodes have `spans` [steps], how many steps each row stands for,
-            and optionally `next_observations` [steps, obs].
+            "greedy"), `observation_names` [obs] and `action_names` [act]. Thinned episodes have
+            `spans` [steps], how many steps each row stands for, and optionally `next_observations`
+            [steps, obs].
         max_bytes: refuse files whose arrays declare more than this.
 
     Returns:

@@ -1,5 +1,6 @@
 """Errors that the user can mend, checks that settings share, and what a task looks like."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -110,8 +111,10 @@ def _check_names(what: str, names: tuple[str, ...] | None, columns: int) -> None
     if len(names) != columns:
         raise InputError(f"{what} have {columns} columns, but {len(names)} names")
     if len(set(names)) < len(names):
-        twice = next(n for i, n in enumerate(names) if n in names[:i])
-        raise InputError(f"two columns of {what} are called {twice[:100]!r}; give each its own name")
+        twice = Counter(names).most_common(1)[0][0]
+        raise InputError(
+            f"two columns of {what} are called {twice[:100]!r}; give each its own name"
+        )
     for name in names:
         if not (name.isprintable() and 0 < len(name) <= 100):
             raise InputError(f"the names of {what} must be short and printable, got {name[:100]!r}")
