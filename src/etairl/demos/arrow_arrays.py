@@ -119,19 +119,22 @@ def read_parquet(path: Path, names: Sequence[str], max_bytes: int) -> dict[str, 
     """Those of the columns that are there, once their sizes are checked."""
     with arrow_errors(path), pyarrow("pyarrow.parquet").ParquetFile(path) as file:
         there = [name for name in names if name in file.schema_arrow.names]
-        total = 0
-        for group in range(file.metadata.num_row_groups):
-            part = file.metadata.row_group(group)
-            for i in range(part.num_columns):
-                column = part.column(i)
-                if column.path_in_schema.startswith(tuple(there)):
-                    # A dictionary of one value may stand for any number of them.
-                    total += max(column.total_uncompressed_size, 8 * column.num_values)
-                    check_size(total, max_bytes)
-        check_size(8 * file.metadata.num_rows, max_bytes)
+        check_size(8 * file.metadata.num_rows * len(there), max_bytes)
+        # Its Python classes end the program where the description of a column is damaged; this
+        # notices such damage in an orderly way, and takes no memory.
+        file.scan_contents(columns=there)
+        leaves = [file.schema.column(i).path for i in range(len(file.schema))]
+        kept = [i for i, leaf in enumerate(leaves) if _belongs(leaf, there)]
+        groups = [file.metadata.row_group(group) for group in range(file.metadata.num_row_groups)]
+        # A dictionary of one value may stand for any number of them.
+        check_size(8 * sum(g.column(i).num_values for g in groups for i in kept), max_bytes)
         table = file.read(columns=there, use_threads=False)
         table.validate(full=True)
         return {name: table.column(name) for name in there}
+
+
+def _belongs(leaf: str, names: Sequence[str]) -> bool:
+    return any(leaf == name or leaf.startswith(f"{name}.") for name in names)
 
 
 def as_column(array: Any, ragged: bool = False) -> Column:

@@ -76,7 +76,8 @@ def looks_like_csv(path: Path) -> bool:
             line = stream.readline(1_000_000)
     except (OSError, UnicodeDecodeError):
         return False
-    return line.rstrip("\r\n").isprintable() or "\t" in line
+    plain = line.strip().replace("\t", " ").isprintable()
+    return plain and any(mark in line for mark in ",;\t") and line.lstrip()[:1] not in "{[<\"'"
 
 
 def _plan(header: list[str], importing: Importing) -> _Plan:

@@ -41,7 +41,7 @@ _MAGIC = {
 }
 _REFUSED = {
     "gzip": "it is compressed with gzip; unpack it first",
-    "image": f"it is an image; {NO_IMAGES}",
+    "image": f"it is an image: {NO_IMAGES}",
     "npy": "it holds one array without a name; save observations, actions and ends together, with "
     "numpy.savez",
     "pickle": "it is a pickle, which could run code when loaded; save its arrays with numpy.savez, "
@@ -66,6 +66,8 @@ class Format:
     """A format of another library."""
 
     name: str
+    kind: str
+    """of the file or folder"""
     recognised_by: str
     """in words"""
     recognises: Callable[[Holding], bool]
@@ -87,42 +89,49 @@ def _has(kind: str, *names: str, without: set[str] | None = None) -> Callable[[H
 FORMATS = (
     Format(
         "D4RL-style npz",
-        "arrays observations, actions, rewards, terminals; no episode_lengths",
+        "npz",
+        "observations, actions, rewards, terminals; no episode_lengths",
         _has("npz", *REQUIRED, "rewards", without=OURS_ALONE),
         read_d4rl_npz,
     ),
     Format(
         "D4RL-style HDF5",
-        "arrays observations, actions, terminals",
+        "hdf5",
+        "observations, actions, terminals",
         _has("hdf5", "(d4rl)"),
         read_d4rl_hdf5,
     ),
     Format(
         "trajectories of imitation",
-        "npz with obs, acts, terminal, indices",
+        "npz",
+        "obs, acts, terminal, indices",
         _has("npz", "obs", "acts", "terminal"),
         read_imitation_trajectories,
     ),
     Format(
         "transitions of imitation",
-        "npz with obs, acts, dones",
+        "npz",
+        "obs, acts, dones",
         _has("npz", "obs", "acts", "dones"),
         read_imitation_transitions,
     ),
     Format(
         "a Hugging Face dataset of trajectories",
-        "folder with dataset_info.json, state.json and Arrow files",
+        "folder",
+        "dataset_info.json, state.json and Arrow files",
         _has("folder", "state.json", "dataset_info.json"),
         read_huggingface,
     ),
     Format(
         "expert data of Stable-Baselines",
-        "npz with obs, actions, episode_starts",
+        "npz",
+        "obs, actions, episode_starts",
         _has("npz", *stable_baselines.REQUIRED),
         read_stable_baselines,
     ),
     Format(
         "robomimic HDF5",
+        "hdf5",
         "groups data/demo_0, …",
         _has("hdf5", "(robomimic)"),
         read_robomimic,
@@ -130,12 +139,13 @@ FORMATS = (
     ),
     Format(
         "LeRobot parquet",
-        "parquet file, or folder with data/chunk-000/….parquet",
+        "folder",
+        "data/chunk-000/….parquet",
         lambda holding: holding.kind == "parquet" or "(parquet)" in holding.names,
         read_lerobot,
         names_observations=True,
     ),
-    Format("a CSV table", "text with a header", _has("text"), read_csv, True, True),
+    Format("a CSV table", "text", "text with a header", _has("text"), read_csv, True, True),
 )
 
 
@@ -161,11 +171,11 @@ def read_recording(path: Path, known: Format, importing: Importing, max_bytes: i
     ):
         if given and not can:
             raise InputError(f"{path} is {known.name}, where {option} has nothing to choose from")
-    recording = known.read(path, importing, max_bytes)
     try:
-        found = to_found(recording, importing, path.stem)
+        found = to_found(known.read(path, importing, max_bytes), importing, path.stem)
     except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+        said = str(error)
+        raise InputError(said if said.startswith(str(path)) else f"{path}: {said}") from None
     return found._replace(notes=(f"{path} is {known.name}", *found.notes))
 
 
@@ -228,7 +238,12 @@ def _unknown(holding: Holding) -> str:
     if "dataset_dict.json" in holding.names:
         parts = [name for name in holding.shown if (holding.path / name).is_dir()]
         return f"it is a set of Hugging Face datasets; name one of them: {shortened(parts)}"
-    kinds = ", ".join(f"{known.name} ({known.recognised_by})" for known in FORMATS)
-    what = {"npz": "npz file", "hdf5": "HDF5 file", "folder": "folder"}.get(holding.kind)
-    held = f"this {what} holds {shortened(holding.shown, 15)}" if what else "it is of another kind"
-    return f"no format is recognised: {held}. What can be read, beside our own npz: {kinds}"
+    what = {"npz": "an npz file", "hdf5": "an HDF5 file", "folder": "a folder"}.get(holding.kind)
+    if what is None:
+        return "its format is not known; npz, HDF5, parquet, Arrow folders and CSV can be read"
+    if holding.kind == "folder" and any(name.endswith(".npz") for name in holding.shown):
+        return f"it is a folder; name one .npz file in it (see: etairl demos ls {holding.path})"
+    wanted = "; ".join(
+        f"{known.name}: {known.recognised_by}" for known in FORMATS if known.kind == holding.kind
+    )
+    return f"{what} in no known format; it holds {shortened(holding.shown, 15)}. Known are {wanted}"

@@ -87,8 +87,7 @@ def described(file: h5py.File, most: int = 40) -> list[str]:
         if has(file, name):
             lines.append(_description(name, file[name]))
         elif has(file, name, h5py.Group):
-            group = file[name]
-            inner = members(group)
+            inner = members(member(file, name, h5py.Group))
             lines.append(f"{name}/ ({', '.join(inner[:5])}{', …' if len(inner) > 5 else ''})")
     return lines
 

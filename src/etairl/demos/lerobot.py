@@ -62,13 +62,13 @@ def _check(found: dict[str, Any], keys: list[str], there: list[str], features: A
     kinds = {key: f.get("dtype") for key, f in features.items() if isinstance(f, dict)}
     for key in keys:
         if "image" in key or kinds.get(key) in ("image", "video"):
-            raise InputError(f"the observations {key} are images; {NO_IMAGES}")
+            raise InputError(f"the observations {key}: {NO_IMAGES}")
     if (
         keys == [_STATE]
         and _STATE not in found
         and any("image" in name for name in [*there, *kinds])
     ):
-        raise InputError(f"there is no {_STATE}, only images; {NO_IMAGES}")
+        raise InputError(f"there is no {_STATE}: {NO_IMAGES}")
     check_there(found, [*keys, "action", *_COUNTS], there)
 
 

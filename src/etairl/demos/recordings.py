@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from etairl.demos.dataset import Playing
-from etairl.types import InputError, Spec, Trajectories, check_range, offsets_of
+from etairl.types import InputError, Spec, Trajectories, check_range, is_image, offsets_of
 
 NO_IMAGES = (
-    "images are not supported; choose observations without images (--observations), or replace "
-    "them by numbers, such as the features of an encoder, and do so in the environment, too"
+    "images are not supported. Leave them out, or put numbers in their place (the features of an "
+    "encoder), here and in the environment"
 )
 _OBSERVED = ("observations", "final_observations", "next_observations")
 _ENDS_UNKNOWN = (
@@ -214,14 +214,7 @@ def _suspicion(r: Recording) -> list[str]:
 def refuse_images(name: str, shape: Sequence[int], dtype: np.dtype) -> None:
     """Say what to do about images; `shape` is that of one step."""
     if is_image(shape, dtype):
-        raise InputError(
-            f"{name} are {dtype} of shape {list(shape)} a step, like images; {NO_IMAGES}"
-        )
-
-
-def is_image(shape: Sequence[int], dtype: np.dtype) -> bool:
-    """Three sizes a step, or bytes in rows and columns."""
-    return len(shape) >= 3 or (len(shape) == 2 and dtype == np.uint8)
+        raise InputError(f"{name} are {dtype} of shape {list(shape)} at each step: {NO_IMAGES}")
 
 
 def _rows(name: str, array: np.ndarray) -> np.ndarray:

@@ -13,16 +13,15 @@ from etairl.demos.recordings import (
     chosen,
     column_names,
     in_number_order,
-    is_image,
 )
-from etairl.types import InputError
+from etairl.types import InputError, is_image
 
 
 def is_robomimic(file: h5py.File) -> bool:
     """Does an HDF5 file have demos in a group `data`?"""
-    return has(file, "data", h5py.Group) and any(
-        n.startswith("demo") for n in members(file["data"])
-    )
+    if not has(file, "data", h5py.Group):
+        return False
+    return any(name.startswith("demo") for name in members(member(file, "data", h5py.Group)))
 
 
 def read_robomimic(path: Path, importing: Importing, max_bytes: int) -> Recording:
@@ -48,8 +47,8 @@ def _keys(demo: h5py.Group, importing: Importing) -> list[str]:
     images = [k for k in keys if is_image(numbers(group, k).shape[1:], numbers(group, k).dtype)]
     if images:
         plain = " ".join(key for key in there if key not in images)
-        hint = f"; without them: --observations {plain}" if plain else ""
-        raise InputError(f"the observations {', '.join(images)} are images; {NO_IMAGES}{hint}")
+        hint = f"; the others: --observations {plain}" if plain else ""
+        raise InputError(f"the observations {', '.join(images)}: {NO_IMAGES}{hint}")
     return keys
 
 
@@ -58,8 +57,10 @@ def _arrays(demo: h5py.Group, keys: list[str]) -> dict[str, h5py.Dataset]:
     found = {f"obs/{key}": numbers(obs, key) for key in keys}
     found["actions"] = numbers(demo, "actions")
     found |= {name: numbers(demo, name) for name in ("rewards", "dones") if has(demo, name)}
-    if has(demo, "next_obs", h5py.Group) and all(has(demo["next_obs"], key) for key in keys):
-        found |= {f"next_obs/{key}": numbers(demo["next_obs"], key) for key in keys}
+    if has(demo, "next_obs", h5py.Group):
+        following = member(demo, "next_obs", h5py.Group)
+        if all(has(following, key) for key in keys):
+            found |= {f"next_obs/{key}": numbers(following, key) for key in keys}
     steps = found["actions"].shape[:1]
     for name, array in found.items():
         if array.shape[:1] != steps or 0 in array.shape:

@@ -199,7 +199,13 @@ def _warnings(demos: Demos) -> list[str]:
     unbounded = (
         t.act_dim > 0 and demos.spec.action_low is None and demos.spec.discrete_actions is None
     )
-    if unbounded and t.actions.dtype.kind == "f" and np.abs(t.actions).max() > 1.0:
+    if unbounded and t.act_dim == 1 and (t.actions == np.floor(t.actions)).all():
+        many = int(np.clip(t.actions.max(), 0, 1e9)) + 1
+        warnings.append(
+            "actions are whole numbers in one column; if they are indices, import with --discrete "
+            f"{many} (or as many as the environment has)"
+        )
+    elif unbounded and t.actions.dtype.kind == "f" and np.abs(t.actions).max() > 1.0:
         warnings.append(
             "actions leave [-1, 1] and the file names no bounds; if the simulator clamps them, "
             "import with --bounds, or a discriminator will tell expert from learner by range alone"
