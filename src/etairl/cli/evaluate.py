@@ -70,7 +70,7 @@ def run(arguments: list[str]) -> int:
         return 0
     print_behaviours(behaviours, result)
     if result.demonstrations.rewards is None:
-        out().print(f"\n{_no_rewards(behaviours)}", markup=False, soft_wrap=True)
+        out().print(f"\n{no_rewards([v.score for v in behaviours])}", markup=False, soft_wrap=True)
     print_quarters(behaviours)
     if config.figures:
         print_quarters(behaviours, longer=True)
@@ -151,10 +151,10 @@ def print_behaviours(behaviours: list[Behaviour], result: Result) -> None:
     )
 
 
-def _no_rewards(behaviours: list[Behaviour]) -> str:
+def no_rewards(scores: list[float | None]) -> str:
     """Why cells are empty."""
     text = "The demonstrations have no rewards: what their expert earned is unknown"
-    if all(v.score is None for v in behaviours):
+    if all(score is None for score in scores):
         return f"{text}, so that there are no scores."
     return f"{text}, so that there are no scores beside them."
 

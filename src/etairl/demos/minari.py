@@ -231,7 +231,7 @@ def _names(
     return names if spec.act_dim else {k: v for k, v in names.items() if k != "action_names"}
 
 
-def space_names(space: gymnasium.spaces.Dict) -> tuple[str, ...]:
+def space_names(space: Any) -> tuple[str, ...]:
     """The columns that a Dict is flattened to, by their keys: speed, pos[0], pos[1], arm/angle."""
     keys, widths = [], []
     for key, part in space.items():

@@ -199,8 +199,8 @@ def _warnings(demos: Demos) -> list[str]:
     unbounded = (
         t.act_dim > 0 and demos.spec.action_low is None and demos.spec.discrete_actions is None
     )
-    if unbounded and t.act_dim == 1 and (t.actions == np.floor(t.actions)).all():
-        many = int(np.clip(t.actions.max(), 0, 1e9)) + 1
+    if unbounded and _are_indices(t.actions):
+        many = int(min(t.actions.max(), 1e9)) + 1
         warnings.append(
             "actions are whole numbers in one column; if they are indices, import with --discrete "
             f"{many} (or as many as the environment has)"
@@ -222,6 +222,12 @@ def _warnings(demos: Demos) -> list[str]:
     if copies:
         warnings.append(f"{copies} episodes are exact copies of others")
     return warnings
+
+
+def _are_indices(actions: np.ndarray) -> bool:
+    """Could actions be numbers of discrete ones: one column of 0, 1, 2, …?"""
+    whole = bool((actions == np.floor(actions)).all())
+    return whole and actions.shape[1] == 1 and bool(actions.min() >= 0 and actions.max() >= 1)
 
 
 def _distinct(t: Trajectories) -> set[bytes]:
