@@ -82,8 +82,8 @@ def test_another_order_is_refused_with_the_command_that_mends_it(mode, tmp_path)
     wrong = saved(tmp_path / "wrong.npz", ("speed", "goal[0]", "goal[1]"))
     with pytest.raises(
         InputError,
-        match=r"column 0 of its observations is speed, but .* has goal\[0\] there; put them in order: "
-        r"etairl demos import .* -o NEW\.npz --observations 'goal\[0\]' 'goal\[1\]' speed$",
+        match=r"column 0 of its observations is speed, but .* has goal\[0\] there; put them in "
+        r"order: etairl demos import .* -o NEW\.npz --observations 'goal\[0\]' 'goal\[1\]' speed$",
     ):
         fitted(wrong, mode)
     mended = load_demos(wrong, importing=Importing(observations=FLATTENED))
