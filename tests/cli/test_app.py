@@ -20,7 +20,7 @@ import pytest
 from programs import call, start
 
 from etairl.cli.app import COMMANDS, main
-from etairl.demos import bundled_demos, save_demos
+from etairl.demos import bundled_demos, load_demos, save_demos
 
 ETAIRL = Path(sys.executable).with_name("etairl")
 
@@ -98,6 +98,14 @@ def test_version_and_no_command():
         (("demos", "info", "minari:none-v0"), "no such local dataset"),
         (("demos", "import", "walk.npz", "-o", "walk.npz"), "exists already"),
         (("demos", "export", "walk.npz", "-o", "walk.csv"), "ends in .npz, or to minari:NAME-v0"),
+        (
+            ("demos", "import", "walk.npz", "-o", "x.npz", "--noise", "1"),
+            "etairl demos: --noise SIG",
+        ),
+        (("demos", "import", "walk.npz", "-o", "x.npz", "--end", "x"), "--end is for tables"),
+        (("demos", "info", "Pendulm"), "did you mean Pendulum-v1-25x200?"),
+        (("train", "-o", "x", "--env", "Pendulm"), "did you mean Pendulum-v1"),
+        (("train", "-o", "x", "--algorithm", "megn"), "did you mean megan?"),
         (("demos", "ls", "nowhere"), "no such folder: nowhere"),
         (("bench", "everything"), "invalid choice"),
     ],
@@ -196,6 +204,24 @@ def test_import_and_export_through_minari(file, demos):
     shown = call("demos", "ls")
     assert "part.npz" in shown.stdout
     assert "120" in shown.stdout
+
+
+def test_a_table_becomes_demonstrations(file):
+    rows = ["run,obs_x,act_u,over", *(f"{i // 4},{i},{i % 2},{int(i % 4 == 3)}" for i in range(8))]
+    Path("table.csv").write_text("\n".join(rows))
+    options = ("--episode", "run", "--end", "over", "--time-limit", 4, "--discrete", 2)
+    done = call("demos", "import", "table.csv", "-o", "table.npz", *options)
+    assert done.stderr == ""
+    assert done.stdout.splitlines()[:2] == [
+        "2 episodes, 8 steps → table.npz",
+        "note: table.csv is a CSV table",
+    ]
+    found = load_demos("table.npz")
+    assert found.spec.discrete_actions == 2
+    assert found.trajectories.truncated.sum() == 2
+    told = call("train", "-o", "x", "--demos", "table.csv", "--env", "CartPole-v1")
+    assert "etairl demos import" in told.stderr
+    assert told.returncode == 2
 
 
 def test_ls_explains_what_is_unusable(file):

@@ -96,6 +96,8 @@ def test_a_dataset_of_minaris_own_making_is_read(rng):
     expected = np.concatenate([desired, observation], axis=1)
     assert demos.trajectories.observations.tolist() == expected[:-1].tolist()
     assert demos.trajectories.final_observations.tolist() == expected[-1:].tolist()
+    names = ("desired_goal", "observation[0]", "observation[1]")
+    assert demos.spec.observation_names == names
     assert demos.clipped > 0
     assert np.abs(demos.trajectories.actions).max() <= 1.0
 

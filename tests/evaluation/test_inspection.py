@@ -57,6 +57,17 @@ def test_warnings_say_what_may_go_wrong(demos):
     assert any("1 episodes are exact copies" in w for w in found.warnings)
 
 
+def test_discrete_actions_are_not_told_to_have_bounds(demos):
+    t = demos.trajectories
+    index = (np.arange(t.steps) % 3)[:, None]
+    for actions in (index, index.astype(np.float32)):  # some store indices as floats
+        said = inspect(Demos.of(replace(t, actions=actions), Spec(4, 1))).warnings
+        assert any("import with --discrete 3" in w for w in said)
+        assert not any("--bounds" in w for w in said)
+    named = Demos.of(replace(t, actions=index), Spec(4, 1, discrete_actions=3))
+    assert not any("--discrete" in w or "--bounds" in w for w in inspect(named).warnings)
+
+
 def test_unequal_lengths_and_early_ends(demos):
     t = demos.trajectories
     cut = t.take(np.array([0, 1, 2, 3]))

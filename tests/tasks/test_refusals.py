@@ -73,7 +73,7 @@ def test_a_policy_that_diverged_is_not_blamed_on_the_simulator():
         ("Hopper-v5", {"threads": 0}, "threads must be at least 1, got 0"),
         ("Ant-v5", {"options": {"use_contact_force": "yes"}}, "are they of the right kind"),
         ("Blackjack-v1", {}, "no time limit of its own; give a horizon"),
-        ("Pong-v5", {}, "pictures are not supported"),
+        ("Pong-v5", {}, "images are not supported"),
         ("nomodule:test/Plain-v0", {}, "'nomodule' cannot be imported .*PYTHONPATH"),
         ("gymnasium:Hoper-v5", {}, "unknown environment 'Hoper-v5'"),
     ],

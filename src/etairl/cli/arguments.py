@@ -26,6 +26,7 @@ _REWORDED = tuple(
         (r" For full helptext, (?:run|see):? (.*)$", r"; see \1"),
         (r" Argument helptext:.*(?=; see)", ""),
         (r"Error parsing (?:[A-Z]+[a-z]\w*: )?", ""),
+        (r"^(?:[a-z_]+\.)+[a-z_]+: ", ""),
         (r"no type matching .+? Got errors: (?:- <class 'NoneType'>: .*?\) )?- .+?: ", ""),
         (r"could not convert string to float: ('.*?')", r"\1 is not a number"),
         (r"input length (\d+) did not .* count (\d+) of [^;]*", r"it takes \2 values, got \1"),

@@ -10,7 +10,15 @@ from typing import Annotated
 import tyro
 
 from etairl.cli.console import facts, out, parse, print_json, table, track, working
-from etairl.demos import Demos, Selection, find_demos, load_demos, save_demos
+from etairl.demos import (
+    Demos,
+    Importing,
+    Noise,
+    Selection,
+    find_demos,
+    load_demos,
+    save_demos,
+)
 from etairl.evaluation.inspection import Inspection, Range, inspect
 from etairl.evaluation.mmd import Floor
 from etairl.types import InputError
@@ -35,16 +43,25 @@ class Reading:
     """Which demonstrations to read, and how."""
 
     source: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="SOURCE")]
-    """a bundled name, an .npz file, or minari:NAME for a local Minari dataset"""
+    """a bundled name, an .npz file, minari:NAME for a local Minari dataset, or a file or folder of
+    another library: D4RL, imitation, Stable-Baselines, robomimic, LeRobot, CSV"""
     select: tyro.conf.OmitArgPrefixes[Selection] = Selection()
     bounds: Annotated[tuple[float, float] | None, tyro.conf.arg(metavar="LOW HIGH")] = None
     """smallest and largest action; actions outside are clipped, and counted"""
     max_gib: MaxGib = 2.0
+    importing: tyro.conf.OmitArgPrefixes[Importing] = Importing()
+    noise: tyro.conf.OmitArgPrefixes[Noise] = Noise()
 
     def load(self) -> Demos:
         """Read and check the demonstrations."""
-        max_bytes = _bytes(self.max_gib)
-        return load_demos(self.source, select=self.select, bounds=self.bounds, max_bytes=max_bytes)
+        return load_demos(
+            self.source,
+            select=self.select,
+            bounds=self.bounds,
+            max_bytes=_bytes(self.max_gib),
+            importing=self.importing,
+            noise=self.noise,
+        )
 
 
 @dataclass(frozen=True)
@@ -139,11 +156,13 @@ def _text(value: object) -> str:
 def _info(arguments: list[str]) -> int:
     config = parse(InfoConfig, arguments, "demos info")
     with working(f"looking through {config.reading.source}"):
-        inspection = inspect(config.reading.load(), config.seed)
+        demos = config.reading.load()
+        inspection = inspect(demos, config.seed)
     if config.json:
         print_json(inspection)
-    else:
-        print_inspection(inspection)
+        return 0
+    print_inspection(inspection)
+    _print_notes(demos)
     return 0
 
 
@@ -241,7 +260,13 @@ def _copy(action: str, arguments: list[str]) -> int:
         console.print(
             f"{demos.clipped} of {t.steps} actions lay outside the bounds and were clipped"
         )
+    _print_notes(demos)
     return 0
+
+
+def _print_notes(demos: Demos) -> None:
+    for note in demos.notes:
+        out().print(f"note: {note}", markup=False)
 
 
 def _bytes(gib: float) -> int:

@@ -69,6 +69,8 @@ def run(arguments: list[str]) -> int:
         print_json(behaviours)
         return 0
     print_behaviours(behaviours, result)
+    if result.demonstrations.rewards is None:
+        out().print(f"\n{no_rewards([v.score for v in behaviours])}", markup=False, soft_wrap=True)
     print_quarters(behaviours)
     if config.figures:
         print_quarters(behaviours, longer=True)
@@ -147,6 +149,14 @@ def print_behaviours(behaviours: list[Behaviour], result: Result) -> None:
         markup=False,
         soft_wrap=True,
     )
+
+
+def no_rewards(scores: list[float | None]) -> str:
+    """Why cells are empty."""
+    text = "The demonstrations have no rewards: what their expert earned is unknown"
+    if all(score is None for score in scores):
+        return f"{text}, so that there are no scores."
+    return f"{text}, so that there are no scores beside them."
 
 
 def _beside(behaviours: list[Behaviour], result: Result) -> str:

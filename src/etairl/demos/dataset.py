@@ -30,6 +30,8 @@ class Demos:
     """How many actions (rows) lay outside the bounds before they were clipped."""
     playing: Playing | None = None
     """How the expert acted, where the source says so; `playing_of` guesses it from the data."""
+    notes: tuple[str, ...] = ()
+    """What was decided while a file of another library was read, in sentences."""
 
     def __post_init__(self):
         columns = (self.trajectories.obs_dim, self.trajectories.act_dim)
@@ -49,12 +51,13 @@ class Demos:
         spec: Spec,
         name: str = "demonstrations",
         playing: Playing | None = None,
+        notes: tuple[str, ...] = (),
     ) -> "Demos":
         """Demonstrations of a task, actions outside its bounds clipped and counted."""
         actions, clipped = trajectories.actions, 0
         if trajectories.act_dim == spec.act_dim:
             actions, clipped = _within_bounds(actions, spec)
-        return Demos(replace(trajectories, actions=actions), spec, name, clipped, playing)
+        return Demos(replace(trajectories, actions=actions), spec, name, clipped, playing, notes)
 
     @cached_property
     def standardiser(self) -> "Standardiser":

@@ -18,7 +18,8 @@ from minari.dataset.minari_dataset import parse_dataset_id
 from minari.serialization import deserialize_space
 
 from etairl.demos.dataset import PLAYINGS, Playing
-from etairl.demos.npz import check_size
+from etairl.demos.hdf5_arrays import DAMAGED, check_declared, member, numbers
+from etairl.demos.recordings import column_names, refuse_images
 from etairl.types import InputError, Spec, Trajectories, offsets_of
 
 EXTRAS_KEY = "etairl"
@@ -62,16 +63,16 @@ def read_minari(dataset_id: str, max_bytes: int) -> tuple[Trajectories, Spec, Pl
         with h5py.File(data / "main_data.hdf5", "r") as file:
             episodes = _find_episodes(file, metadata["total_episodes"], space, action_space)
             arrays = [a for e in episodes for a in (*e.observations, *e.actions, *e[2:])]
-            check_size(sum(a.size * a.dtype.itemsize for a in arrays), max_bytes)
+            check_declared(arrays, max_bytes)
             trajectories = _to_trajectories(episodes, extras)
         spec = _to_spec(action_space, trajectories, extras, _environment(metadata))
+        spec = replace(spec, **_names(space, action_space, spec, extras))
         return trajectories, spec, extras.playing
     except InputError as error:
         raise InputError(f"minari:{dataset_id}: {error}") from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, AssertionError) as error:
-        raise InputError(
-            f"minari:{dataset_id}: cannot be read ({type(error).__name__}: {error})"
-        ) from None
+    except DAMAGED as error:
+        said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise InputError(f"minari:{dataset_id}: cannot be read ({said})") from None
 
 
 def check_dataset_name(dataset_id: str) -> None:
@@ -119,6 +120,8 @@ class Extras:
     action_high: list[float] | None = None
     playing: Playing | None = None
     ours: bool = False
+    observation_names: list[str] | None = None
+    action_names: list[str] | None = None
 
     @staticmethod
     def read(value: Any) -> "Extras":
@@ -132,6 +135,8 @@ class Extras:
             assert extras.task_dtype in (None, "float32", "float64")
             assert extras.environment is None or isinstance(extras.environment, str)
             assert extras.playing in (None, *PLAYINGS)
+            for words in (extras.observation_names, extras.action_names):
+                assert words is None or all(isinstance(x, str) for x in words)
             for numbers in (extras.action_low, extras.action_high, *(extras.tasks or ())):
                 assert numbers is None or all(isinstance(x, float) for x in numbers)
         except (TypeError, AssertionError):
@@ -156,30 +161,15 @@ def _find_episodes(
         raise InputError(f"its metadata speaks of {total} episodes, its data do not")
     if total == 0:
         raise InputError("it holds no episodes")
-    groups = [_member(file, f"episode_{i}", h5py.Group) for i in range(total)]
+    groups = [member(file, f"episode_{i}", h5py.Group) for i in range(total)]
     return [
         _Episode(
             _leaves(group, "observations", space, (gymnasium.spaces.Box,)),
             _leaves(group, "actions", action_space, _ACTION_SPACES),
-            *(_numbers(group, name) for name in ("rewards", "terminations", "truncations")),
+            *(numbers(group, name) for name in ("rewards", "terminations", "truncations")),
         )
         for group in groups
     ]
-
-
-def _member(group: h5py.Group, name: str, kind: type) -> Any:
-    """A part of the file itself: a link could lead to any file of this machine."""
-    link = group.get(name, getlink=True)
-    if not isinstance(link, h5py.HardLink) or not isinstance(group[name], kind):
-        raise InputError(f"{group.name}/{name} is missing, a link, or of another kind")
-    return group[name]
-
-
-def _numbers(group: h5py.Group, name: str) -> h5py.Dataset:
-    array = _member(group, name, h5py.Dataset)
-    if array.external is not None or array.is_virtual or array.dtype.kind not in "biuf":
-        raise InputError(f"{array.name} is not a plain array of numbers within the file")
-    return array
 
 
 def _leaves(
@@ -187,11 +177,13 @@ def _leaves(
 ) -> list[h5py.Dataset]:
     """The arrays of a space, a Dict laid out by its keys in order."""
     if isinstance(space, gymnasium.spaces.Dict):
-        inner = _member(group, name, h5py.Group)
+        inner = member(group, name, h5py.Group)
         return [leaf for key, part in space.items() for leaf in _leaves(inner, key, part, kinds)]
     if not isinstance(space, kinds):
         raise InputError(f"{name} of type {type(space).__name__} are not supported")
-    return [_numbers(group, name)]
+    array = numbers(group, name)
+    refuse_images(name, array.shape[1:], array.dtype)
+    return [array]
 
 
 def _to_trajectories(episodes: list[_Episode], extras: Extras) -> Trajectories:
@@ -221,6 +213,36 @@ def _to_trajectories(episodes: list[_Episode], extras: Extras) -> Trajectories:
 
 def _rows(leaves: list[h5py.Dataset]) -> np.ndarray:
     return np.concatenate([leaf[:].reshape(len(leaf), -1) for leaf in leaves], axis=1)
+
+
+def _names(
+    space: gymnasium.Space, action_space: gymnasium.Space, spec: Spec, extras: Extras
+) -> dict[str, tuple[str, ...]]:
+    """What columns are called: as we wrote it, or by the keys of Dict spaces."""
+    names = {}
+    for what, said, given in (
+        ("observation_names", extras.observation_names, space),
+        ("action_names", extras.action_names, action_space),
+    ):
+        if said is not None:
+            names[what] = tuple(said)
+        elif isinstance(given, gymnasium.spaces.Dict):
+            names[what] = space_names(given)
+    return names if spec.act_dim else {k: v for k, v in names.items() if k != "action_names"}
+
+
+def space_names(space: Any) -> tuple[str, ...]:
+    """The columns that a Dict is flattened to, by their keys: speed, pos[0], pos[1], arm/angle."""
+    keys, widths = [], []
+    for key, part in space.items():
+        if isinstance(part, gymnasium.spaces.Dict):
+            inner = space_names(part)
+            keys += [f"{key}/{name}" for name in inner]
+            widths += [1] * len(inner)
+        else:
+            keys.append(str(key))
+            widths.append(int(np.prod(part.shape or ())))
+    return column_names(keys, widths)
 
 
 def _to_spec(

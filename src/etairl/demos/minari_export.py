@@ -41,7 +41,11 @@ def write_minari(demos: Demos, dataset_id: str) -> None:
                 data_format="hdf5",
                 jpeg_encoding=False,
             )
-        dataset.storage.update_metadata({EXTRAS_KEY: asdict(_extras(demos))})
+        extras = asdict(_extras(demos))
+        for name in ("observation_names", "action_names"):  # earlier versions do not know them
+            if extras[name] is None:
+                del extras[name]
+        dataset.storage.update_metadata({EXTRAS_KEY: extras})
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -59,6 +63,8 @@ def _extras(demos: Demos) -> Extras:
         action_low=None if spec.action_low is None else list(spec.action_low),
         action_high=None if spec.action_high is None else list(spec.action_high),
         playing=demos.playing,
+        observation_names=None if (seen := spec.observation_names) is None else list(seen),
+        action_names=None if (acted := spec.action_names) is None else list(acted),
         ours=True,
     )
 

@@ -5,24 +5,24 @@ against the others, and against a limit, before anything is read into memory.
 """
 
 import contextlib
-import io
-import lzma
-import math
 import os
-import struct
 import zipfile
-import zlib
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.lib import format as npy
 
 from etairl.demos.dataset import PLAYINGS, Demos, Playing
+from etairl.demos.npz_arrays import (
+    MAX_BYTES,
+    Header,
+    array_name,
+    check_size,
+    opened_npz,
+    read_array,
+    read_header,
+)
 from etairl.types import InputError, Spec, Trajectories, offsets_of
 
-MAX_BYTES = 2**31
-_LONGEST_HEADER = 10_000
 _LONGEST_TEXT = 200
 # Of each array: the kinds of its numbers, its dimensions, and whether a file must have it.
 _EXPECTED = {
@@ -41,8 +41,11 @@ _EXPECTED = {
     "discrete_actions": ("iu", 0, False),
     "environment": ("U", 0, False),
     "playing": ("U", 0, False),
+    "observation_names": ("U", 1, False),
+    "action_names": ("U", 1, False),
 }
 _PER_STEP = ("actions", "terminals", "timeouts", "rewards", "spans", "next_observations")
+_NAMES = ("observation_names", "action_names")
 _KIND_NAMES = {
     "f": "floating-point",
     "b": "boolean",
@@ -59,9 +62,10 @@ def read_npz(path: Path, max_bytes: int = MAX_BYTES) -> tuple[Trajectories, Spec
         path: a file with `observations` [steps, obs], `terminals` and `timeouts` [steps],
             `episode_lengths` [episodes], and optionally `actions` [steps, act], `rewards` [steps],
             `final_observations` [episodes, obs], `tasks` [episodes, task], `action_low` and
-            `action_high` [act], `discrete_actions`, `environment` and `playing` ("drawn" or
-            "greedy"). Thinned episodes have `spans` [steps], how many steps each row stands for,
-            and optionally `next_observations` [steps, obs].
+            `action_high` [act], `discrete_actions`, `environment`, `playing` ("drawn" or
+            "greedy"), `observation_names` [obs] and `action_names` [act]. Thinned episodes have
+            `spans` [steps], how many steps each row stands for, and optionally `next_observations`
+            [steps, obs].
         max_bytes: refuse files whose arrays declare more than this.
 
     Returns:
@@ -69,108 +73,41 @@ def read_npz(path: Path, max_bytes: int = MAX_BYTES) -> tuple[Trajectories, Spec
     """
     if not path.is_file():
         raise InputError(f"no such file: {path}")
-    try:
-        with zipfile.ZipFile(path) as archive:
-            headers = _read_headers(archive)
-            _check_headers(headers, max_bytes)
-            arrays = {name: _read_array(archive, header) for name, header in headers.items()}
+    with opened_npz(path) as archive:
+        headers = _read_headers(archive)
+        _check_headers(headers, max_bytes)
+        arrays = {name: read_array(archive, header) for name, header in headers.items()}
         trajectories, spec = _to_trajectories(arrays)
         # Whoever compares all steps has them in memory.
         each = trajectories.observations.nbytes // trajectories.steps
         total = each * int(trajectories.durations.sum())
         check_size(total, max_bytes, "all steps that its rows stand for would take")
         return trajectories, spec, _playing(arrays)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
-    except zipfile.BadZipFile:
-        raise InputError(f"{path} is not an npz file, or it is damaged") from None
-    except (zlib.error, lzma.LZMAError, EOFError, OSError, RuntimeError) as error:
-        raise InputError(f"{path}: this npz file is damaged ({error})") from None
 
 
-@dataclass(frozen=True)
-class _Header:
-    member: zipfile.ZipInfo
-    name: str
-    dtype: np.dtype
-    shape: tuple[int, ...]
-    fortran_order: bool
-    data_start: int
-
-    @property
-    def nbytes(self) -> int:
-        return math.prod(self.shape) * self.dtype.itemsize
-
-
-def _read_headers(archive: zipfile.ZipFile) -> dict[str, _Header]:
+def _read_headers(archive: zipfile.ZipFile) -> dict[str, Header]:
     headers = {}
     for member in archive.infolist():
-        name = member.filename.removesuffix(".npy")
+        name = array_name(member)
         if name not in _EXPECTED:
             archive.open(member).close()  # is its name the same in both places of the zip file?
             continue
         if name in headers:
             raise InputError(f"{name} is in the file twice")
-        if member.flag_bits & 0x1:
-            raise InputError(f"{name} is encrypted; store plain arrays")
-        headers[name] = _read_header(archive, member, name)
+        headers[name] = read_header(archive, member)
     if "spans" not in headers:
         headers.pop("next_observations", None)  # where every step is there they say nothing new
     if "actions" not in headers:
-        for name in ("action_low", "action_high", "discrete_actions"):
+        for name in ("action_low", "action_high", "discrete_actions", "action_names"):
             headers.pop(name, None)
     missing = [name for name, (*_, must) in _EXPECTED.items() if must and name not in headers]
     if missing:
-        has = ", ".join(sorted(headers)) or "none of the expected arrays"
+        has = ", ".join(map(str, headers.values())) or "none of the expected arrays"
         raise InputError(f"missing {', '.join(missing)} (it has {has})")
     return headers
 
 
-_BAD_HEADER = (
-    *(ValueError, KeyError, SyntaxError, TypeError, OverflowError, RecursionError, struct.error),
-)
-
-
-def _read_header(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> _Header:
-    readers = {1: (npy.read_array_header_1_0, "<H"), 2: (npy.read_array_header_2_0, "<I")}
-    try:
-        with archive.open(member) as stream:
-            # The length of the header comes from the file: it is checked before it is believed.
-            read, length_format = readers[npy.read_magic(stream)[0]]
-            raw_length = stream.read(struct.calcsize(length_format))
-            (length,) = struct.unpack(length_format, raw_length)
-            if length > _LONGEST_HEADER:
-                raise InputError(f"{name} has a header of {length} bytes, which no array needs")
-            shape, fortran_order, dtype = read(io.BytesIO(raw_length + stream.read(length)))
-            data_start = npy.MAGIC_LEN + len(raw_length) + length
-    except InputError:
-        raise
-    except _BAD_HEADER:
-        raise InputError(f"{name} is not a plain NumPy array") from None
-    if dtype.hasobject:
-        raise InputError(
-            f"{name} holds Python objects, which could run code when loaded; "
-            "save it as a plain array of numbers"
-        )
-    if any(size < 0 for size in shape):
-        raise InputError(f"{name} declares a negative size: {shape}")
-    header = _Header(member, name, dtype, shape, fortran_order, data_start)
-    if header.nbytes != member.file_size - header.data_start:
-        held = member.file_size - header.data_start
-        raise InputError(f"{name} declares {header.nbytes} bytes but holds {held}")
-    return header
-
-
-def check_size(total: int, max_bytes: int, what: str = "its arrays declare") -> None:
-    """Refuse arrays that declare more bytes than allowed."""
-    if total > max_bytes:
-        raise InputError(
-            f"{what} {total / 2**30:.1f} GiB, more than the limit of "
-            f"{max_bytes / 2**30:.1f} GiB; raise the limit (max_bytes, --max-gib) if you trust it"
-        )
-
-
-def _check_headers(headers: dict[str, _Header], max_bytes: int) -> None:
+def _check_headers(headers: dict[str, Header], max_bytes: int) -> None:
     check_size(sum(header.nbytes for header in headers.values()), max_bytes)
     for name, header in headers.items():
         kinds, dimensions, _ = _EXPECTED[name]
@@ -188,16 +125,21 @@ def _check_headers(headers: dict[str, _Header], max_bytes: int) -> None:
     _check_sizes_agree(headers)
 
 
-def _check_sizes_agree(headers: dict[str, _Header]) -> None:
+def _check_sizes_agree(headers: dict[str, Header]) -> None:
     sizes = {
         "steps": (headers["observations"], _PER_STEP, 0),
         "episodes": (headers["episode_lengths"], ("final_observations", "tasks"), 0),
         "observation columns": (
             *(headers["observations"], ("final_observations", "next_observations"), 1),
         ),
+        "names of observations": (headers["observations"], ("observation_names",), -1),
     }
     if "actions" in headers:
         sizes |= {"action columns": (headers["actions"], ("action_low", "action_high"), -1)}
+        sizes |= {"names of actions": (headers["actions"], ("action_names",), -1)}
+    many, steps = headers["episode_lengths"].shape[0], headers["observations"].shape[0]
+    if many > steps:  # before they become a list of Python's numbers
+        raise InputError(f"episode_lengths names {many} episodes, but there are {steps} steps")
     for what, (reference, others, axis) in sizes.items():
         for name in others:
             if name in headers and headers[name].shape[axis] != reference.shape[axis]:
@@ -205,18 +147,6 @@ def _check_sizes_agree(headers: dict[str, _Header]) -> None:
                     f"{name} has {headers[name].shape[axis]} {what}, "
                     f"{reference.name} has {reference.shape[axis]}"
                 )
-
-
-def _read_array(archive: zipfile.ZipFile, header: _Header) -> np.ndarray:
-    with archive.open(header.member) as stream:
-        stream.read(header.data_start)
-        raw = stream.read(header.nbytes)
-        stream.read(1)  # the end of the member, where its checksum is compared
-    if len(raw) != header.nbytes:
-        raise InputError(f"{header.name} ends after {len(raw)} of {header.nbytes} bytes")
-    order = "F" if header.fortran_order else "C"
-    array = np.frombuffer(raw, dtype=header.dtype).reshape(header.shape, order=order)
-    return array.astype(header.dtype.newbyteorder("="), order="C", copy=False)
 
 
 def _to_trajectories(arrays: dict[str, np.ndarray]) -> tuple[Trajectories, Spec]:
@@ -249,6 +179,7 @@ def _to_trajectories(arrays: dict[str, np.ndarray]) -> tuple[Trajectories, Spec]
         action_high=None if high is None else tuple(high.tolist()),
         discrete_actions=int(arrays["discrete_actions"]) if "discrete_actions" in arrays else None,
         environment=str(arrays["environment"]) if "environment" in arrays else None,
+        **{name: tuple(arrays[name].tolist()) for name in _NAMES if name in arrays},
     )
     return trajectories, spec
 
@@ -279,6 +210,8 @@ def write_npz(demos: Demos, path: Path) -> None:
         "discrete_actions": spec.discrete_actions,
         "environment": spec.environment,
         "playing": demos.playing,
+        "observation_names": spec.observation_names,
+        "action_names": spec.action_names,
     }
     known = {name: np.asarray(array) for name, array in arrays.items() if array is not None}
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")

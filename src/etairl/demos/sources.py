@@ -1,12 +1,16 @@
 """Where demonstrations come from: a bundled name, `file.npz`, or `minari:dataset-v0`."""
 
 import re
+import shlex
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
 from etairl.demos.dataset import Demos, Selection
-from etairl.demos.npz import MAX_BYTES, read_npz, write_npz
+from etairl.demos.noise import Noise
+from etairl.demos.npz import read_npz, write_npz
+from etairl.demos.npz_arrays import MAX_BYTES
+from etairl.demos.recordings import Found, Importing, chosen_part
 from etairl.types import InputError, Spec
 
 _MINARI = "minari:"
@@ -20,6 +24,8 @@ def load_demos(
     select: Selection | None = None,
     bounds: tuple[float, float] | None = None,
     max_bytes: int = MAX_BYTES,
+    importing: Importing | None = None,
+    noise: Noise | None = None,
 ) -> Demos:
     """Load and check demonstrations.
 
@@ -30,29 +36,59 @@ def load_demos(
         bounds: smallest and largest value of every action column; actions outside are clipped.
             Overrides bounds that come with the data.
         max_bytes: refuse sources whose arrays declare more than this.
+        importing: how to read files of other libraries, which are refused without. What was
+            decided while reading stands in the `notes` of the result.
+        noise: to add before a part is taken.
 
     Returns:
         Trajectories and task description.
     """
+    found = _read(source, max_bytes, importing)
+    try:
+        trajectories, spec, notes = found.trajectories, found.spec, found.notes
+        if bounds is not None:
+            low, high = ((float(bound),) * spec.act_dim for bound in bounds)
+            spec = replace(spec, action_low=low, action_high=high)
+        playing = found.playing
+        if noise is not None and noise.note is not None:
+            trajectories, notes = noise(trajectories), (*notes, noise.note)
+            playing = "drawn" if noise.noise_on == "actions" else playing
+        if select is not None:
+            trajectories = select(trajectories)
+        if trajectories.act_dim == 0:
+            names = spec.observation_names
+            spec = Spec(spec.obs_dim, 0, environment=spec.environment, observation_names=names)
+        return Demos.of(trajectories, spec, found.name, playing, notes)
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None
+
+
+def _read(source: str | Path, max_bytes: int, importing: Importing | None) -> Found:
+    """All of a source, whatever it is; of ours, what `importing` asks for."""
     text = str(source)
     if text.startswith(_MINARI):
         from etairl.demos.minari import read_minari
 
         name = text.removeprefix(_MINARI)
-        trajectories, spec, playing = read_minari(name, max_bytes)
-    else:
-        name = Path(source).stem
-        path = BUNDLED / f"{text}.npz" if text in bundled_demos() else _existing(Path(source))
-        trajectories, spec, playing = read_npz(path, max_bytes)
-    if bounds is not None:
-        low, high = ((float(bound),) * spec.act_dim for bound in bounds)
-        spec = replace(spec, action_low=low, action_high=high)
+        return _ours(Found(*read_minari(name, max_bytes), name), importing, text)
+    path = BUNDLED / f"{text}.npz" if text in bundled_demos() else _existing(Path(source))
+    from etairl.demos.formats import foreign_format, read_recording
+
+    foreign = foreign_format(path)
+    if foreign is None:
+        return _ours(Found(*read_npz(path, max_bytes), Path(source).stem), importing, text)
+    if importing is None:
+        quoted = shlex.quote(text), shlex.quote(f"{path.stem}.npz")
+        raise InputError(
+            f"{path} is {foreign.name}; bring it into our form first: etairl demos import "
+            f"{quoted[0]} -o {quoted[1]}"
+        )
+    return read_recording(path, foreign, importing, max_bytes)
+
+
+def _ours(found: Found, importing: Importing | None, source: str) -> Found:
     try:
-        if select is not None:
-            trajectories = select(trajectories)
-        if trajectories.act_dim == 0:
-            spec = Spec(spec.obs_dim, 0, environment=spec.environment)
-        return Demos.of(trajectories, spec, name, playing)
+        return found if importing is None else chosen_part(found, importing)
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
 
@@ -70,18 +106,23 @@ def located(source: str) -> str:
 
 
 def _existing(path: Path) -> Path:
-    if path.is_dir():
-        raise InputError(
-            f"{path} is a folder; name one .npz file in it (see: etairl demos ls {path})"
-        )
-    if not path.is_file():
-        siblings = path.parent.glob("*.npz") if path.parent.is_dir() else ()
-        known = {sibling.name: str(path.parent / sibling.name) for sibling in siblings}
-        known |= {name: name for name in bundled_demos()}
-        close = get_close_matches(path.name, _alike(path.name, list(known)), n=1)
-        hint = f"; did you mean {known[close[0]]}?" if close else ""
-        raise InputError(f"no such file: {path}{hint}")
-    return path
+    """A file or a folder that is there; else the name that may have been meant."""
+    if path.exists():
+        return path
+    siblings = path.parent.glob("*.npz") if path.parent.is_dir() else ()
+    known = {sibling.name: str(path.parent / sibling.name) for sibling in siblings}
+    known |= {name: name for name in bundled_demos()}
+    near = _alike(path.name, list(known))
+    close = get_close_matches(path.name, near, n=1) or [
+        name for name in near if (part := _RECORDED.match(name)) and _close(path.name, part[1])
+    ]
+    hint = f"; did you mean {known[close[0]]}?" if close else ""
+    raise InputError(f"no such file: {path}{hint}")
+
+
+def _close(name: str, environment: str) -> bool:
+    """Is a name that of an environment, or nearly so, with or without its version?"""
+    return bool(get_close_matches(name, [environment, environment.rpartition("-v")[0]], cutoff=0.8))
 
 
 def _alike(name: str, known: list[str]) -> list[str]:

@@ -199,7 +199,13 @@ def _warnings(demos: Demos) -> list[str]:
     unbounded = (
         t.act_dim > 0 and demos.spec.action_low is None and demos.spec.discrete_actions is None
     )
-    if unbounded and t.actions.dtype.kind == "f" and np.abs(t.actions).max() > 1.0:
+    if unbounded and _are_indices(t.actions):
+        many = int(min(t.actions.max(), 1e9)) + 1
+        warnings.append(
+            "actions are whole numbers in one column; if they are indices, import with --discrete "
+            f"{many} (or as many as the environment has)"
+        )
+    elif unbounded and t.actions.dtype.kind == "f" and np.abs(t.actions).max() > 1.0:
         warnings.append(
             "actions leave [-1, 1] and the file names no bounds; if the simulator clamps them, "
             "import with --bounds, or a discriminator will tell expert from learner by range alone"
@@ -216,6 +222,12 @@ def _warnings(demos: Demos) -> list[str]:
     if copies:
         warnings.append(f"{copies} episodes are exact copies of others")
     return warnings
+
+
+def _are_indices(actions: np.ndarray) -> bool:
+    """Could actions be numbers of discrete ones: one column of 0, 1, 2, …?"""
+    whole = bool((actions == np.floor(actions)).all())
+    return whole and actions.shape[1] == 1 and bool(actions.min() >= 0 and actions.max() >= 1)
 
 
 def _distinct(t: Trajectories) -> set[bytes]:

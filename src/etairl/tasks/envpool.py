@@ -75,7 +75,7 @@ class EnvPoolTask(SteppingTask):
                     f"{environment} cannot be made with {options}; are they of the right kind?"
                 ) from error
             observation_space, action_space = self._pool.observation_space, self._pool.action_space
-        self.spec = read_spec(environment, observation_space, action_space)
+        self.spec = read_spec(environment, observation_space, action_space, by_alphabet=True)
         self._action_dtype = action_space.dtype
         self._ended = np.zeros(envs, dtype=bool)
         self._time = np.zeros(envs, dtype=np.int64)

@@ -26,7 +26,9 @@ class AbsorbingTask:
     def __init__(self, task: Task):
         self._task = task
         self.envs, self.horizon = task.envs, task.horizon
-        self.spec = replace(task.spec, obs_dim=task.spec.obs_dim + 1)
+        names = task.spec.observation_names
+        names = None if names is None else (*names, "absorbing")
+        self.spec = replace(task.spec, obs_dim=task.spec.obs_dim + 1, observation_names=names)
         self.resets, self.replay = task.resets, task.replay
 
     def reset(self) -> np.ndarray:

@@ -119,7 +119,7 @@ class ProductTask:
         self.envs, self.horizon = task.envs, task.horizon
         self.resets, self.replay = task.resets, task.replay
         states = len(range(*space.columns.indices(task.spec.obs_dim)))
-        self.spec = replace(task.spec, obs_dim=states + space.dim)
+        self.spec = replace(task.spec, obs_dim=states + space.dim, observation_names=None)
         self.tasks = np.zeros((task.envs, space.dim), np.float32)
         self._states = np.zeros((task.envs, states), np.float32)
         self._assigned: np.ndarray | None = None

@@ -1,21 +1,40 @@
 """Observations and actions of any engine as plain rows."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from etairl.types import InputError, Spec
+from etairl.types import InputError, Spec, is_image
 
 _WIDEST = 4096
 
 
-def read_spec(environment: str, observation_space: Any, action_space: Any) -> Spec:
-    """The sizes and bounds of an environment; refuses spaces that are not supported."""
+def read_spec(
+    environment: str, observation_space: Any, action_space: Any, by_alphabet: bool = False
+) -> Spec:
+    """The sizes and bounds of an environment; refuses spaces that are not supported.
+
+    Columns of a Dict are named by its keys, in the order in which `as_rows` lays them out: by
+    alphabet, as it does without a space, or as the space has them.
+    """
+    _refuse_images(environment, observation_space)
     obs_dim = _width(environment, observation_space)
+    spec = _read_sizes(environment, obs_dim, action_space)
+    if not _is_dict(observation_space):
+        return spec
+    try:
+        names = tuple(_names(observation_space, by_alphabet))
+        return replace(spec, observation_names=names)
+    except InputError:  # keys that make no names: long, unprintable, or one name for two columns
+        return spec
+
+
+def _read_sizes(environment: str, obs_dim: int, action_space: Any) -> Spec:
     if obs_dim > _WIDEST:
         raise InputError(
-            f"{environment}: its observations have {obs_dim:,} numbers; pictures are not "
-            f"supported. Wrap it so that it gives at most {_WIDEST:,} features"
+            f"{environment}: its observations have {obs_dim:,} numbers, too many for a policy "
+            f"without convolutions. Wrap it so that it gives at most {_WIDEST:,} features"
         )
     if hasattr(action_space, "n") and action_space.shape == ():
         if getattr(action_space, "start", 0) != 0:
@@ -37,8 +56,38 @@ def read_spec(environment: str, observation_space: Any, action_space: Any) -> Sp
     return Spec(obs_dim, len(low), tuple(low.tolist()), tuple(high.tolist()), None, environment)
 
 
+def _refuse_images(environment: str, space: Any) -> None:
+    if _is_dict(space):
+        for key in space.spaces:
+            _refuse_images(f"{environment}, {key}", space[key])
+        return
+    shape = getattr(space, "shape", None) or ()
+    if is_image(shape, getattr(space, "dtype", None)):
+        raise InputError(
+            f"{environment}: observations are {space.dtype} of shape {list(shape)}: images are not "
+            "supported. Put numbers in their place (the features of an encoder), in a wrapper"
+        )
+
+
+def _is_dict(space: Any) -> bool:
+    return hasattr(space, "spaces") and hasattr(space, "items")
+
+
+def _names(space: Any, by_alphabet: bool) -> list[str]:
+    """Of the columns: key, key[0], key[1], key/inner."""
+    names = []
+    for key in sorted(space.spaces) if by_alphabet else list(space.spaces):
+        part = space[key]
+        if _is_dict(part):
+            names += [f"{key}/{name}" for name in _names(part, by_alphabet)]
+            continue
+        width = int(np.prod(part.shape))
+        names += [str(key)] if width == 1 else [f"{key}[{i}]" for i in range(width)]
+    return names
+
+
 def _width(environment: str, space: Any) -> int:
-    if hasattr(space, "spaces") and hasattr(space, "items"):
+    if _is_dict(space):
         return sum(_width(environment, part) for _, part in sorted(space.items()))
     if not hasattr(space, "low"):
         raise InputError(

@@ -1,5 +1,6 @@
 """Do demonstrations belong to an environment? Checked before anything is learned from them."""
 
+import shlex
 from dataclasses import replace
 
 import numpy as np
@@ -30,13 +31,18 @@ def fitting_demos(config: TrainConfig, task: Task, select: Selection | None) -> 
                 f"{config.demos}: {name} have {columns} columns, but {config.env} has {wanted}; "
                 "are these demonstrations of this environment?"
             )
+    if spec.observation_names is not None:
+        _check_order(config, demos, spec.observation_names[:world])
     if shown.act_dim:
         _check_kind(config, demos, spec)
         _check_bounds(config, demos, spec)
     if isinstance(task, ProductTask):
         check_demonstrated_tasks(config.demos, shown, task)
     try:
-        fitting = Demos.of(shown, replace(spec, obs_dim=world), demos.name, demos.playing)
+        # Whatever the environment calls its columns, the file's own names stay known.
+        names = {"observation_names": demos.spec.observation_names}
+        names["action_names"] = demos.spec.action_names if shown.act_dim else None
+        fitting = Demos.of(shown, replace(spec, obs_dim=world, **names), demos.name, demos.playing)
         return replace(fitting, clipped=demos.clipped + fitting.clipped)
     except InputError as error:
         raise InputError(f"{config.demos}: {error}") from None
@@ -64,6 +70,32 @@ def _check_observations_will_do(config: TrainConfig) -> None:
             "alone: --inputs state_next_state (of megan, gail, emma and wiem, with built-in "
             "features)"
         )
+
+
+def _check_order(config: TrainConfig, demos: Demos, wanted: tuple[str, ...]) -> None:
+    """Refuse columns in another order than that in which the environment lays them out."""
+    names = demos.spec.observation_names
+    if names is None or names == wanted or set(names) != set(wanted):
+        return
+    first = next(i for i, pair in enumerate(zip(names, wanted, strict=True)) if len(set(pair)) > 1)
+    raise InputError(
+        f"{config.demos}: column {first} of its observations is {names[first]}, but {config.env} "
+        f"has {wanted[first]} there; put them in order: etairl demos import "
+        f"{shlex.quote(config.demos)} -o NEW.npz --observations {shlex.join(wanted)}"
+    )
+
+
+def other_names(demos: Demos, spec: Spec) -> str | None:
+    """A sentence where demonstrations and environment call their columns by other names."""
+    names, wanted = demos.spec.observation_names, spec.observation_names
+    if names is None or wanted is None or set(names) <= set(wanted):
+        return None
+    strange = next(name for name in names if name not in wanted)
+    return (
+        f"the demonstrations have an observation {strange}, which {spec.environment} does not name "
+        f"(it has {', '.join(wanted[:5])}{', …' if len(wanted) > 5 else ''}): are the columns in "
+        "its order?"
+    )
 
 
 def _check_kind(config: TrainConfig, demos: Demos, spec: Spec) -> None:

@@ -33,7 +33,7 @@ from etairl.solvers.cloning import CloningConfig, clone
 from etairl.solvers.policy import ActionScaling
 from etairl.storage import holds_anything, load_tree
 from etairl.tasks import ends_early, make_task, with_absorbing
-from etairl.training.fitting import fitting_demos
+from etairl.training.fitting import fitting_demos, other_names
 from etairl.training.settings import TrainConfig
 from etairl.training.watching import Watched
 from etairl.types import InputError, Task
@@ -108,6 +108,8 @@ class Prepared(NamedTuple):
         if self.demos.clipped:
             clipped = f"{self.demos.clipped} of {t.steps}"
             said.append(f"{clipped} demonstrated actions were clipped to the bounds")
+        if (strange := other_names(self.demos, self.task.spec)) is not None:
+            said.append(strange)
         if t.act_dim == 0:
             said.append(
                 "the demonstrations have no actions: MMD² compares states alone, and behaviour "

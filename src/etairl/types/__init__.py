@@ -1,5 +1,6 @@
 """The data everything shares: trajectories, batches, and the roles that other modules fill."""
 
+from etairl.types.checks import is_image
 from etairl.types.protocols import HorizonMode, MultiTask, Policy, RejoinableTask, Step, Task
 from etairl.types.spec import DivergedError, InputError, Spec, check_choice, check_range, check_seed
 from etairl.types.trajectories import (
@@ -27,6 +28,7 @@ __all__ = [
     "check_range",
     "check_seed",
     "constant_columns",
+    "is_image",
     "joined",
     "offsets_of",
     "ragged_rows",

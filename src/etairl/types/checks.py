@@ -1,6 +1,8 @@
 """What the arrays of trajectories must be like."""
 
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,8 +17,16 @@ _KIND_NAMES = {
     "iu": "integer",
     "fiu": "float32, float64 or integer",
 }
+_SMALLEST_IMAGE = 8 * 8 * 3  # numbers
 _LARGEST = 1e30  # squares and sums of larger values overflow
 _LONGEST = 1_000_000  # steps of an episode that was thinned: tables of time indices are as long
+
+
+def is_image(shape: Sequence[int], dtype: Any) -> bool:
+    """Does an observation look like an image: bytes in rows and columns, or in many more?"""
+    return (len(shape) >= 2 and dtype == np.uint8) or (
+        len(shape) >= 3 and math.prod(shape) >= _SMALLEST_IMAGE
+    )
 
 
 def whole_offsets(offsets: np.ndarray) -> np.ndarray:

@@ -1,7 +1,9 @@
 """Errors that the user can mend, checks that settings share, and what a task looks like."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -44,9 +46,11 @@ def check_range(settings: Any, interval: str, *names: str) -> None:
 
 
 def check_choice(name: str, value: Any, allowed: Iterable[str]) -> None:
-    """Refuse a word that is not one of those allowed."""
+    """Refuse a word that is not one of those allowed, and name the one that was meant."""
     if value not in (known := tuple(allowed)):
-        raise InputError(f"{name} must be one of {', '.join(known)}, got {value!r}")
+        close = get_close_matches(str(value), known, n=1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        raise InputError(f"{name} must be one of {', '.join(known)}, got {value!r}{hint}")
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,10 @@ class Spec:
     discrete_actions: int | None = None
     """Number of actions when an action is an index (one column); None when it is a vector."""
     environment: str | None = None
+    observation_names: tuple[str, ...] | None = None
+    """What the columns of observations are called, where that is known."""
+    action_names: tuple[str, ...] | None = None
+    """What the columns of actions are called, where that is known."""
 
     def __post_init__(self):
         if (self.action_low is None) != (self.action_high is None):
@@ -80,6 +88,8 @@ class Spec:
             self.environment.isprintable() and len(self.environment) <= 200
         ):
             raise InputError("the name of the environment must be short and printable")
+        _check_names("observations", self.observation_names, self.obs_dim)
+        _check_names("actions", self.action_names, self.act_dim)
         if self.discrete_actions is not None and (self.discrete_actions < 1 or self.act_dim != 1):
             raise InputError(
                 "discrete actions are one column of indices, with at least one action; "
@@ -93,3 +103,18 @@ class Spec:
             return np.zeros(self.act_dim, np.float32)
         low, high = (np.asarray(b, np.float64) for b in (self.action_low, self.action_high))
         return ((low + high) / 2).astype(np.float32)
+
+
+def _check_names(what: str, names: tuple[str, ...] | None, columns: int) -> None:
+    if names is None:
+        return
+    if len(names) != columns:
+        raise InputError(f"{what} have {columns} columns, but {len(names)} names")
+    if len(set(names)) < len(names):
+        twice = Counter(names).most_common(1)[0][0]
+        raise InputError(
+            f"two columns of {what} are called {twice[:100]!r}; give each its own name"
+        )
+    for name in names:
+        if not (name.isprintable() and 0 < len(name) <= 100):
+            raise InputError(f"the names of {what} must be short and printable, got {name[:100]!r}")
