@@ -16,7 +16,7 @@ probabilities, and one draw of it is unbiased.
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from jaxtyping import Float
 from typing_extensions import override
@@ -31,6 +31,13 @@ Values = Float[Any, "..."]
 @runtime_checkable
 class Regulariser(Protocol):
     r"""A concave $\Omega$ of the action probabilities in one state."""
+
+    name: ClassVar[str]
+    """the word it is written with"""
+    adaptive: ClassVar[bool] = False
+    """whether a temperature can adapt, and aim at an entropy or a divergence"""
+    relative: ClassVar[bool] = False
+    """whether it looks at a reference policy: for a solver a clone of the expert"""
 
     def value(self, policy: ActionRows) -> Values:
         r"""$\Omega(\pi)$."""
@@ -56,6 +63,8 @@ class Regulariser(Protocol):
 @dataclass(frozen=True)
 class Unregularised(Regulariser):
     r"""$\Omega = 0$: a hard minimum, at the first of the best actions."""
+
+    name: ClassVar[str] = "none"
 
     @override
     def value(self, policy: ActionRows) -> Values:
@@ -87,11 +96,13 @@ class Entropy(Regulariser):
     The softmin is $-\alpha\log\sum_a e^{-q(a)/\alpha}$, at $\pi(a) \propto e^{-q(a)/\alpha}$.
     """
 
+    name: ClassVar[str] = "entropy"
+    adaptive: ClassVar[bool] = True
     weight: float = 1.0
     r"""$\alpha > 0$, in the units of the cost"""
 
     def __post_init__(self):
-        _check_weight("entropy", self.weight)
+        _check_weight(self)
 
     @override
     def value(self, policy: ActionRows) -> Values:
@@ -125,13 +136,14 @@ class Tsallis(Regulariser):
     $q=2$ that is the projection of $-x/\alpha$ on the simplex (sparsemax).
     """
 
+    name: ClassVar[str] = "tsallis"
     weight: float = 1.0
     r"""$\alpha > 0$, in the units of the cost"""
     q: float = 2.0
     """> 1; the larger, the fewer actions stay possible"""
 
     def __post_init__(self):
-        _check_weight("tsallis", self.weight)
+        _check_weight(self)
         if not (self.q > 1.0 and math.isfinite(self.q)):
             raise InputError(f"tsallis needs q > 1, got {self.q:g}; the limit at 1 is the entropy")
 
@@ -183,6 +195,9 @@ class KullbackLeibler(Regulariser):
     takes the one object of `parse_regulariser("kl")`.
     """
 
+    name: ClassVar[str] = "kl"
+    adaptive: ClassVar[bool] = True
+    relative: ClassVar[bool] = True
     weight: float = 1.0
     r"""$\alpha > 0$, in the units of the cost"""
     reference: ActionRows | None = None
@@ -190,7 +205,7 @@ class KullbackLeibler(Regulariser):
     nothing but `drawn`"""
 
     def __post_init__(self):
-        _check_weight("kullback-leibler", self.weight)
+        _check_weight(self)
         if self.reference is None:
             return
         xp = self.reference.__array_namespace__()
@@ -231,33 +246,6 @@ class KullbackLeibler(Regulariser):
         return self.weight * log_prob
 
 
-@cache
-def parse_regulariser(text: str) -> Regulariser:
-    """`entropy`, `tsallis` or `tsallis:Q`, `kl`, `none`, with weight 1: a solver has its own.
-
-    The same name is the same object: solvers are compared, and compiled once for equal ones.
-    """
-    name, _, rest = text.partition(":")
-    if name == "tsallis" and rest:
-        try:
-            return Tsallis(q=float(rest))
-        except ValueError as error:
-            why = error if isinstance(error, InputError) else f"{rest!r} is not a number"
-            raise InputError(f"regulariser {text!r}: {why}") from None
-    known: dict[str, Regulariser] = {
-        "entropy": Entropy(),
-        "tsallis": Tsallis(),
-        "kl": KullbackLeibler(),
-        "none": Unregularised(),
-    }
-    if text not in known:
-        raise InputError(
-            f"unknown regulariser {text!r}; choose entropy, tsallis:Q (for instance tsallis:2), kl "
-            "or none"
-        )
-    return known[text]
-
-
 def _soft(xp: Any, q: ActionRows, weight: float, reference: Any) -> tuple[Values, ActionRows]:
     # Shifted by the smallest q, so that no exponential overflows.
     low = xp.min(q, axis=-1, keepdims=True)
@@ -276,8 +264,36 @@ def _steep_log(xp: Any, policy: ActionRows) -> ActionRows:
     return xp.log(xp.clip(policy, xp.finfo(policy.dtype).smallest_normal, None))
 
 
-def _check_weight(name: str, weight: float) -> None:
-    if not (weight > 0.0 and math.isfinite(weight)):
+def _check_weight(omega: Entropy | Tsallis | KullbackLeibler) -> None:
+    if not (omega.weight > 0.0 and math.isfinite(omega.weight)):
         raise InputError(
-            f"{name} needs a positive weight, got {weight}; use Unregularised() for none"
+            f"{omega.name} needs a positive weight, got {omega.weight}; use Unregularised() for "
+            "none"
         )
+
+
+REGULARISERS: dict[str, Regulariser] = {
+    omega.name: omega for omega in (Entropy(), Tsallis(), KullbackLeibler(), Unregularised())
+}
+"""each with weight 1, by its name"""
+
+
+@cache
+def parse_regulariser(text: str) -> Regulariser:
+    """`entropy`, `tsallis` or `tsallis:Q`, `kl`, `none`, with weight 1: a solver has its own.
+
+    The same name is the same object: solvers are compared, and compiled once for equal ones.
+    """
+    name, _, rest = text.partition(":")
+    if name == Tsallis.name and rest:
+        try:
+            return Tsallis(q=float(rest))
+        except ValueError as error:
+            why = error if isinstance(error, InputError) else f"{rest!r} is not a number"
+            raise InputError(f"regulariser {text!r}: {why}") from None
+    if text not in REGULARISERS:
+        raise InputError(
+            f"unknown regulariser {text!r}; choose entropy, tsallis:Q (for instance tsallis:2), kl "
+            "or none"
+        )
+    return REGULARISERS[text]

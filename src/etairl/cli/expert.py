@@ -37,7 +37,6 @@ from etairl.training.experts import load_expert
 from etairl.types import (
     DivergedError,
     InputError,
-    MultiTask,
     Policy,
     RejoinableTask,
     Task,
@@ -237,6 +236,6 @@ def _record(config: Config, arguments: list[str], policy: Policy) -> int:
 
 def _solved(task: Task, recorded: Trajectories) -> dict[str, float]:
     """Share of the tasks that were solved, where there are many."""
-    if not isinstance(task, MultiTask) or recorded.final_observations is None:
+    if task.multi is None or recorded.final_observations is None:
         return {}
-    return {"success": float(task.success(recorded.final_observations).mean())}
+    return {"success": float(task.multi.success(recorded.final_observations).mean())}

@@ -11,12 +11,13 @@ import numpy as np
 
 from etairl.eta import Dirac
 from etairl.evaluation.generated_futures import Along, Futures, along, judge_futures
-from etairl.idle.generator import Generator, IdleConfig, Mend
+from etairl.idle.generator import Generator, IdleConfig
 from etairl.idle.learning import IdleProgress, idle
 from etairl.measures import FutureSampler
 from etairl.tasks import task_space
 from etairl.tasks.product import Goals
 from etairl.types import InputError, Spec, Trajectories
+from etairl.types.task_space import Mend
 
 Watch = Callable[[IdleProgress], None]
 HELD_OUT = 0.2

@@ -13,8 +13,8 @@ from etairl.tasks.fork_world import ForkTask
 from etairl.tasks.horizon import AbsorbingTask, GuardedTask
 from etairl.tasks.navigation_world import NAME as NAVIGATION
 from etairl.tasks.navigation_world import NavigationTask
-from etairl.tasks.product import LawName, ProductTask
-from etairl.types import HorizonMode, InputError, RejoinableTask, Task, check_choice
+from etairl.tasks.product import ProductTask
+from etairl.types import HorizonMode, InputError, LawName, RejoinableTask, Task, check_choice
 
 # In the paper's simulator the contact forces of Ant were zeros; without them there are 27 columns.
 _OPTIONS: dict[str, dict[str, Any]] = {

@@ -28,7 +28,6 @@ from etairl.idle import (
     train_generator,
 )
 from etairl.networks import MLP
-from etairl.regularisers import parse_regulariser
 from etairl.solvers.cloning import CloningConfig, clone
 from etairl.solvers.policy import ActionScaling
 from etairl.storage import holds_anything, load_tree
@@ -153,7 +152,7 @@ def prepare(
         config.mode == "absorbing",
         config.horizon,
         config.future.eta,
-        parse_regulariser(config.omega),
+        config.regulariser,
         config.solver.gamma_rl,
         config.future,
     )

@@ -2,6 +2,7 @@
 
 from etairl.types.protocols import HorizonMode, MultiTask, Policy, RejoinableTask, Step, Task
 from etairl.types.spec import DivergedError, InputError, Spec, check_choice, check_range, check_seed
+from etairl.types.task_space import LawName, TaskSpace
 from etairl.types.trajectories import (
     FutureBatch,
     Trajectories,
@@ -16,12 +17,14 @@ __all__ = [
     "FutureBatch",
     "HorizonMode",
     "InputError",
+    "LawName",
     "MultiTask",
     "Policy",
     "RejoinableTask",
     "Spec",
     "Step",
     "Task",
+    "TaskSpace",
     "Trajectories",
     "check_choice",
     "check_range",

@@ -11,8 +11,9 @@ from etairl.penalties import Simplex
 from etairl.replication.claims import brute
 from etairl.replication.claims.claim import HALF, ROUNDING, Claim, verdict_of, worlds
 from etairl.tabular.columns import generate
+from etairl.tabular.cost_families import FeatureTable, LinearCosts
 from etairl.tabular.exact_measures import future, measure_entropy, mu, policy_from_occupancy, rho
-from etairl.tabular.game import FeatureTable, Game, LinearCosts, Within
+from etairl.tabular.game import Game, Within
 from etairl.tabular.generators import fork, go_stay, go_stay_policy, hidden_start, random_policy
 from etairl.tabular.irl import lpal, megan, wiem
 from etairl.tabular.mdp import MDP, PairTable, PolicyTable
