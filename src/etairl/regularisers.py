@@ -21,11 +21,11 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 from jaxtyping import Float
 from typing_extensions import override
 
-from etairl.simplex import project_simplex
+from etairl.simplex import finite_log, project_simplex
 from etairl.types import InputError
 
 ActionRows = Float[Any, "... action"]
-Values = Float[Any, "..."]
+StateValues = Float[Any, "..."]
 
 
 @runtime_checkable
@@ -39,7 +39,7 @@ class Regulariser(Protocol):
     relative: ClassVar[bool] = False
     """whether it looks at a reference policy: for a solver a clone of the expert"""
 
-    def value(self, policy: ActionRows) -> Values:
+    def value(self, policy: ActionRows) -> StateValues:
         r"""$\Omega(\pi)$."""
         ...
 
@@ -47,7 +47,7 @@ class Regulariser(Protocol):
         r"""$\partial\Omega/\partial\pi(a)$, with every $\pi(a)$ a variable of its own."""
         ...
 
-    def softmin(self, q: ActionRows) -> Values:
+    def softmin(self, q: ActionRows) -> StateValues:
         r"""$\min_\pi \langle\pi, q\rangle - \Omega(\pi)$."""
         ...
 
@@ -55,7 +55,7 @@ class Regulariser(Protocol):
         r"""The $\pi$ that attains `softmin(q)`."""
         ...
 
-    def drawn(self, log_prob: Values) -> Values:
+    def drawn(self, log_prob: StateValues) -> StateValues:
         r"""$\varphi(\log\pi(a))$, whose mean over $a\sim\pi$ is $-\Omega(\pi)$."""
         ...
 
@@ -67,7 +67,7 @@ class Unregularised(Regulariser):
     name: ClassVar[str] = "none"
 
     @override
-    def value(self, policy: ActionRows) -> Values:
+    def value(self, policy: ActionRows) -> StateValues:
         return policy.__array_namespace__().sum(0.0 * policy, axis=-1)
 
     @override
@@ -75,7 +75,7 @@ class Unregularised(Regulariser):
         return 0.0 * policy
 
     @override
-    def softmin(self, q: ActionRows) -> Values:
+    def softmin(self, q: ActionRows) -> StateValues:
         return q.__array_namespace__().min(q, axis=-1)
 
     @override
@@ -85,7 +85,7 @@ class Unregularised(Regulariser):
         return xp.astype(xp.arange(q.shape[-1]) == best, q.dtype)
 
     @override
-    def drawn(self, log_prob: Values) -> Values:
+    def drawn(self, log_prob: StateValues) -> StateValues:
         return 0.0 * log_prob
 
 
@@ -105,16 +105,16 @@ class Entropy(Regulariser):
         _check_weight(self)
 
     @override
-    def value(self, policy: ActionRows) -> Values:
+    def value(self, policy: ActionRows) -> StateValues:
         xp = policy.__array_namespace__()
-        return -self.weight * xp.sum(policy * _log(xp, policy), axis=-1)
+        return -self.weight * xp.sum(policy * finite_log(xp, policy), axis=-1)
 
     @override
     def gradient(self, policy: ActionRows) -> ActionRows:
         return -self.weight * (_steep_log(policy.__array_namespace__(), policy) + 1.0)
 
     @override
-    def softmin(self, q: ActionRows) -> Values:
+    def softmin(self, q: ActionRows) -> StateValues:
         return _soft(q.__array_namespace__(), q, self.weight, 1.0)[0]
 
     @override
@@ -122,7 +122,7 @@ class Entropy(Regulariser):
         return _soft(q.__array_namespace__(), q, self.weight, 1.0)[1]
 
     @override
-    def drawn(self, log_prob: Values) -> Values:
+    def drawn(self, log_prob: StateValues) -> StateValues:
         r"""$\alpha\log\pi(a)$."""
         return self.weight * log_prob
 
@@ -148,7 +148,7 @@ class Tsallis(Regulariser):
             raise InputError(f"tsallis needs q > 1, got {self.q:g}; the limit at 1 is the entropy")
 
     @override
-    def value(self, policy: ActionRows) -> Values:
+    def value(self, policy: ActionRows) -> StateValues:
         powers = policy.__array_namespace__().sum(policy**self.q, axis=-1)
         return self.weight / (self.q * (self.q - 1.0)) * (1.0 - powers)
 
@@ -157,7 +157,7 @@ class Tsallis(Regulariser):
         return -self.weight / (self.q - 1.0) * policy ** (self.q - 1.0)
 
     @override
-    def softmin(self, q: ActionRows) -> Values:
+    def softmin(self, q: ActionRows) -> StateValues:
         policy = self.argmin(q)
         return q.__array_namespace__().sum(policy * q, axis=-1) - self.value(policy)
 
@@ -179,7 +179,7 @@ class Tsallis(Regulariser):
         return policy / xp.sum(policy, axis=-1, keepdims=True)
 
     @override
-    def drawn(self, log_prob: Values) -> Values:
+    def drawn(self, log_prob: StateValues) -> StateValues:
         r"""$\alpha\frac{\pi(a)^{q-1}-1}{q(q-1)}$, for densities, too."""
         xp = log_prob.__array_namespace__()
         # A density has no upper bound; beyond e^30 it is as good as infinite.
@@ -222,9 +222,9 @@ class KullbackLeibler(Regulariser):
         return self.reference
 
     @override
-    def value(self, policy: ActionRows) -> Values:
+    def value(self, policy: ActionRows) -> StateValues:
         xp = policy.__array_namespace__()
-        ratio = _log(xp, policy) - xp.log(self.table)
+        ratio = finite_log(xp, policy) - xp.log(self.table)
         return -self.weight * xp.sum(policy * ratio, axis=-1)
 
     @override
@@ -233,7 +233,7 @@ class KullbackLeibler(Regulariser):
         return -self.weight * (_steep_log(xp, policy) - xp.log(self.table) + 1.0)
 
     @override
-    def softmin(self, q: ActionRows) -> Values:
+    def softmin(self, q: ActionRows) -> StateValues:
         return _soft(q.__array_namespace__(), q, self.weight, self.table)[0]
 
     @override
@@ -241,22 +241,17 @@ class KullbackLeibler(Regulariser):
         return _soft(q.__array_namespace__(), q, self.weight, self.table)[1]
 
     @override
-    def drawn(self, log_prob: Values) -> Values:
+    def drawn(self, log_prob: StateValues) -> StateValues:
         r"""$\alpha\varphi$ of the log-*ratio* $\log\pi(a)-\log\pi_0(a)$."""
         return self.weight * log_prob
 
 
-def _soft(xp: Any, q: ActionRows, weight: float, reference: Any) -> tuple[Values, ActionRows]:
+def _soft(xp: Any, q: ActionRows, weight: float, reference: Any) -> tuple[StateValues, ActionRows]:
     # Shifted by the smallest q, so that no exponential overflows.
     low = xp.min(q, axis=-1, keepdims=True)
     mass = reference * xp.exp((low - q) / weight)
     total = xp.sum(mass, axis=-1, keepdims=True)
     return (low - weight * xp.log(total))[..., 0], mass / total
-
-
-def _log(xp: Any, policy: ActionRows) -> ActionRows:
-    """Logarithm with log 0 = 0, for products in which 0 log 0 = 0."""
-    return xp.log(xp.where(policy > 0.0, policy, 1.0))
 
 
 def _steep_log(xp: Any, policy: ActionRows) -> ActionRows:
