@@ -11,7 +11,6 @@ from etairl.bench.measuring_speed import bench_measuring
 from etairl.bench.race import Look, outcome, race
 from etairl.tasks import make_task
 from etairl.training.flat import configure
-from etairl.training.settings import TrainConfig
 from etairl.types import InputError
 
 
@@ -43,12 +42,9 @@ def test_rollouts_and_updates_are_timed():
 
 
 @pytest.mark.slow
-def test_a_cycle_is_timed_with_the_same_simulation_on_both_sides(monkeypatch):
-    sizes = {"episodes": 3, "solver_updates": 2, "cost_updates": 2, "transitions": 10_000}
-    small = configure(TrainConfig(), horizon=20, **sizes)
-    monkeypatch.setattr(cycle_speed, "preset", lambda name: small)
-    found = cycle_speed.bench_run("Pendulum-v1", "small", rounds=2)
-    assert found.transitions == 60
+def test_a_cycle_is_timed_with_the_same_simulation_on_both_sides():
+    found = cycle_speed.bench_run(configure(TINY, transitions=10_000), rounds=2)
+    assert found.transitions == 250
     assert 0 < found.played < min(found.megan, found.gail)
     assert found.ratio_to_gail == pytest.approx(found.megan / found.gail)
     assert found.ratio_to_simulator == pytest.approx(found.megan / found.simulator)
