@@ -4,9 +4,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool
 
 from etairl.algorithms.girl import Cycle, State, as_points
 from etairl.buffers import EpisodeBuffer
@@ -14,6 +12,7 @@ from etairl.evaluation.diagnostics import collapsed, diagnose
 from etairl.evaluation.progress import Progress
 from etairl.evaluation.timeline import Expert
 from etairl.experience import ExpertBuffer
+from etairl.networks import all_finite
 from etairl.runs import RunDirectory
 from etairl.solvers.learned import save_policy
 from etairl.solvers.policy import ActionScaling
@@ -71,7 +70,7 @@ def _at_bounds(task: Task, played: Trajectories) -> float:
 def check_finite(prepared: Prepared, cycle: Cycle) -> None:
     """All of both players: the infos of a cycle are from before its last update."""
     state = cycle.state
-    if _all_finite((state.cost, state.solver, cycle.cost_info)):
+    if all_finite((state.cost, state.solver, cycle.cost_info)):
         return
     # Whatever broke afterwards: a cost that is not a number comes first.
     t = cycle.rolled_out
@@ -86,11 +85,6 @@ def check_finite(prepared: Prepared, cycle: Cycle) -> None:
             if not np.isfinite(np.asarray(leaf)).all():
                 where = f"{name}{jax.tree_util.keystr(path)}"
                 raise FloatingPointError(f"NaN or infinity in {where} after cycle {state.cycles}")
-
-
-@jax.jit
-def _all_finite(tree: Any) -> Bool[Array, ""]:
-    return jnp.stack([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(tree)]).all()
 
 
 def _remaining(prepared: Prepared, buffer: EpisodeBuffer, cycles: int) -> Trajectories:
