@@ -22,6 +22,7 @@ from etairl.costs.family import Cost, CostConfig, standard_units
 from etairl.experience import Experience, World
 from etairl.hyper import traced
 from etairl.networks import MLP, Normaliser, start_optimiser
+from etairl.regularisers import Unregularised
 from etairl.solvers.heads import make_head
 from etairl.solvers.players import SOLVERS
 from etairl.solvers.policy import HeadPolicy
@@ -108,8 +109,8 @@ class ReinforceSettings:
         return Reinforce(world.spec, self.gamma_rl, self.reinforce_rate)
 
     def check(self, omega):
-        if omega != "none":
-            raise InputError(f"reinforce has no regulariser, got {omega}")
+        if omega != Unregularised():
+            raise InputError(f"reinforce has no regulariser, got {omega.name}")
 
     def warnings(self, eta, gamma_irl, horizon):
         return []

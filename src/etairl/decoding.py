@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get
 
 from etairl.types import InputError
 
-Class = TypeVar("Class")
+Built = TypeVar("Built")
 _TOO_LARGE = 2**63
 _NAMES = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
 
@@ -35,8 +35,8 @@ def for_json(value: Any) -> Any:
 
 
 def decode(
-    cls: Callable[..., Class], data: Any, where: str, parts: Mapping[str, Any] | None = None
-) -> Class:
+    cls: Callable[..., Built], data: Any, where: str, parts: Mapping[str, Any] | None = None
+) -> Built:
     """The dataclass that `encode` wrote; unknown, missing and wrong values are refused.
 
     In a message the object is called `where`; `parts` are fields that are decoded already.

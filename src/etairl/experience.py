@@ -9,7 +9,7 @@ from jaxtyping import Int
 from etairl.buffers import EpisodeBuffer, Episodes, Transitions
 from etairl.eta import Eta
 from etairl.regularisers import Regulariser
-from etairl.types import InputError, MultiTask, Spec, Task, Trajectories, offsets_of
+from etairl.types import InputError, Spec, Task, Trajectories, offsets_of
 
 
 @runtime_checkable
@@ -89,8 +89,8 @@ class ExpertBuffer(NamedTuple):
 
     def assign_tasks(self, task: Task, seed: int, cycle: int, each: int) -> None:
         """Give the learner the tasks of the demonstrations that are drawn with it, if any."""
-        if isinstance(task, MultiTask) and self.tasks is not None:
-            task.assign(self.tasks[self.drawn(seed, cycle, each)])
+        if task.multi is not None and self.tasks is not None:
+            task.multi.assign(self.tasks[self.drawn(seed, cycle, each)])
 
     def replay(self, seed: int, cycle: int, each: int, capacity: int) -> Episodes:
         """The expert's replay after `cycle`: `each` demonstrations were drawn in every cycle.

@@ -12,13 +12,13 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 import jax
 from jaxtyping import Array, Float
 
-Class = TypeVar("Class", bound=type)
+Traced = TypeVar("Traced", bound=type)
 Number = float | Float[Array, ""]
 """of settings, as a compiled program sees it: itself, or its tracer"""
 _TRACED: set[type] = set()
 
 
-def traced(cls: Class) -> Class:
+def traced(cls: Traced) -> Traced:
     """Register a frozen dataclass as a PyTree whose numbers are leaves."""
     hints = get_type_hints(cls)
     names = tuple(f.name for f in fields(cls))

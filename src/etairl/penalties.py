@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 from jaxtyping import Float
 from typing_extensions import override
 
-from etairl.simplex import project_simplex
+from etairl.simplex import finite_log, project_simplex
 from etairl.types import InputError
 
 Coefs = Float[Any, " feature"]
@@ -179,7 +179,7 @@ class GAN:
         r"""$\max_c\langle\mu-\mu_E, c\rangle - \psi_{GAN}(c)$, and the cost $\log D$."""
         xp = own.__array_namespace__()
         d = self.discriminator(own, expert)
-        value = xp.sum(own * _log(xp, d)) + xp.sum(expert * _log(xp, 1.0 - d))
+        value = xp.sum(own * finite_log(xp, d)) + xp.sum(expert * finite_log(xp, 1.0 - d))
         return value, xp.log(xp.clip(d, self.floor, None))
 
 
@@ -191,9 +191,4 @@ def jensen_shannon(p: Masses, q: Masses) -> Any:
     """
     xp = p.__array_namespace__()
     middle = 0.5 * (p + q)
-    return 0.5 * sum(xp.sum(x * (_log(xp, x) - _log(xp, middle))) for x in (p, q))
-
-
-def _log(xp: Any, x: Masses) -> Masses:
-    """Logarithm with log 0 = 0, for products in which 0 log 0 = 0."""
-    return xp.log(xp.where(x > 0.0, x, 1.0))
+    return 0.5 * sum(xp.sum(x * (finite_log(xp, x) - finite_log(xp, middle))) for x in (p, q))

@@ -16,23 +16,30 @@ probabilities, and one draw of it is unbiased.
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from jaxtyping import Float
 from typing_extensions import override
 
-from etairl.simplex import project_simplex
+from etairl.simplex import finite_log, project_simplex
 from etairl.types import InputError
 
 ActionRows = Float[Any, "... action"]
-Values = Float[Any, "..."]
+StateValues = Float[Any, "..."]
 
 
 @runtime_checkable
 class Regulariser(Protocol):
     r"""A concave $\Omega$ of the action probabilities in one state."""
 
-    def value(self, policy: ActionRows) -> Values:
+    name: ClassVar[str]
+    """the word it is written with"""
+    adaptive: ClassVar[bool] = False
+    """whether a temperature can adapt, and aim at an entropy or a divergence"""
+    relative: ClassVar[bool] = False
+    """whether it looks at a reference policy: for a solver a clone of the expert"""
+
+    def value(self, policy: ActionRows) -> StateValues:
         r"""$\Omega(\pi)$."""
         ...
 
@@ -40,7 +47,7 @@ class Regulariser(Protocol):
         r"""$\partial\Omega/\partial\pi(a)$, with every $\pi(a)$ a variable of its own."""
         ...
 
-    def softmin(self, q: ActionRows) -> Values:
+    def softmin(self, q: ActionRows) -> StateValues:
         r"""$\min_\pi \langle\pi, q\rangle - \Omega(\pi)$."""
         ...
 
@@ -48,7 +55,7 @@ class Regulariser(Protocol):
         r"""The $\pi$ that attains `softmin(q)`."""
         ...
 
-    def drawn(self, log_prob: Values) -> Values:
+    def drawn(self, log_prob: StateValues) -> StateValues:
         r"""$\varphi(\log\pi(a))$, whose mean over $a\sim\pi$ is $-\Omega(\pi)$."""
         ...
 
@@ -57,8 +64,10 @@ class Regulariser(Protocol):
 class Unregularised(Regulariser):
     r"""$\Omega = 0$: a hard minimum, at the first of the best actions."""
 
+    name: ClassVar[str] = "none"
+
     @override
-    def value(self, policy: ActionRows) -> Values:
+    def value(self, policy: ActionRows) -> StateValues:
         return policy.__array_namespace__().sum(0.0 * policy, axis=-1)
 
     @override
@@ -66,7 +75,7 @@ class Unregularised(Regulariser):
         return 0.0 * policy
 
     @override
-    def softmin(self, q: ActionRows) -> Values:
+    def softmin(self, q: ActionRows) -> StateValues:
         return q.__array_namespace__().min(q, axis=-1)
 
     @override
@@ -76,7 +85,7 @@ class Unregularised(Regulariser):
         return xp.astype(xp.arange(q.shape[-1]) == best, q.dtype)
 
     @override
-    def drawn(self, log_prob: Values) -> Values:
+    def drawn(self, log_prob: StateValues) -> StateValues:
         return 0.0 * log_prob
 
 
@@ -87,23 +96,25 @@ class Entropy(Regulariser):
     The softmin is $-\alpha\log\sum_a e^{-q(a)/\alpha}$, at $\pi(a) \propto e^{-q(a)/\alpha}$.
     """
 
+    name: ClassVar[str] = "entropy"
+    adaptive: ClassVar[bool] = True
     weight: float = 1.0
     r"""$\alpha > 0$, in the units of the cost"""
 
     def __post_init__(self):
-        _check_weight("entropy", self.weight)
+        _check_weight(self)
 
     @override
-    def value(self, policy: ActionRows) -> Values:
+    def value(self, policy: ActionRows) -> StateValues:
         xp = policy.__array_namespace__()
-        return -self.weight * xp.sum(policy * _log(xp, policy), axis=-1)
+        return -self.weight * xp.sum(policy * finite_log(xp, policy), axis=-1)
 
     @override
     def gradient(self, policy: ActionRows) -> ActionRows:
         return -self.weight * (_steep_log(policy.__array_namespace__(), policy) + 1.0)
 
     @override
-    def softmin(self, q: ActionRows) -> Values:
+    def softmin(self, q: ActionRows) -> StateValues:
         return _soft(q.__array_namespace__(), q, self.weight, 1.0)[0]
 
     @override
@@ -111,7 +122,7 @@ class Entropy(Regulariser):
         return _soft(q.__array_namespace__(), q, self.weight, 1.0)[1]
 
     @override
-    def drawn(self, log_prob: Values) -> Values:
+    def drawn(self, log_prob: StateValues) -> StateValues:
         r"""$\alpha\log\pi(a)$."""
         return self.weight * log_prob
 
@@ -125,18 +136,19 @@ class Tsallis(Regulariser):
     $q=2$ that is the projection of $-x/\alpha$ on the simplex (sparsemax).
     """
 
+    name: ClassVar[str] = "tsallis"
     weight: float = 1.0
     r"""$\alpha > 0$, in the units of the cost"""
     q: float = 2.0
     """> 1; the larger, the fewer actions stay possible"""
 
     def __post_init__(self):
-        _check_weight("tsallis", self.weight)
+        _check_weight(self)
         if not (self.q > 1.0 and math.isfinite(self.q)):
             raise InputError(f"tsallis needs q > 1, got {self.q:g}; the limit at 1 is the entropy")
 
     @override
-    def value(self, policy: ActionRows) -> Values:
+    def value(self, policy: ActionRows) -> StateValues:
         powers = policy.__array_namespace__().sum(policy**self.q, axis=-1)
         return self.weight / (self.q * (self.q - 1.0)) * (1.0 - powers)
 
@@ -145,7 +157,7 @@ class Tsallis(Regulariser):
         return -self.weight / (self.q - 1.0) * policy ** (self.q - 1.0)
 
     @override
-    def softmin(self, q: ActionRows) -> Values:
+    def softmin(self, q: ActionRows) -> StateValues:
         policy = self.argmin(q)
         return q.__array_namespace__().sum(policy * q, axis=-1) - self.value(policy)
 
@@ -167,7 +179,7 @@ class Tsallis(Regulariser):
         return policy / xp.sum(policy, axis=-1, keepdims=True)
 
     @override
-    def drawn(self, log_prob: Values) -> Values:
+    def drawn(self, log_prob: StateValues) -> StateValues:
         r"""$\alpha\frac{\pi(a)^{q-1}-1}{q(q-1)}$, for densities, too."""
         xp = log_prob.__array_namespace__()
         # A density has no upper bound; beyond e^30 it is as good as infinite.
@@ -183,6 +195,9 @@ class KullbackLeibler(Regulariser):
     takes the one object of `parse_regulariser("kl")`.
     """
 
+    name: ClassVar[str] = "kl"
+    adaptive: ClassVar[bool] = True
+    relative: ClassVar[bool] = True
     weight: float = 1.0
     r"""$\alpha > 0$, in the units of the cost"""
     reference: ActionRows | None = None
@@ -190,7 +205,7 @@ class KullbackLeibler(Regulariser):
     nothing but `drawn`"""
 
     def __post_init__(self):
-        _check_weight("kullback-leibler", self.weight)
+        _check_weight(self)
         if self.reference is None:
             return
         xp = self.reference.__array_namespace__()
@@ -207,9 +222,9 @@ class KullbackLeibler(Regulariser):
         return self.reference
 
     @override
-    def value(self, policy: ActionRows) -> Values:
+    def value(self, policy: ActionRows) -> StateValues:
         xp = policy.__array_namespace__()
-        ratio = _log(xp, policy) - xp.log(self.table)
+        ratio = finite_log(xp, policy) - xp.log(self.table)
         return -self.weight * xp.sum(policy * ratio, axis=-1)
 
     @override
@@ -218,7 +233,7 @@ class KullbackLeibler(Regulariser):
         return -self.weight * (_steep_log(xp, policy) - xp.log(self.table) + 1.0)
 
     @override
-    def softmin(self, q: ActionRows) -> Values:
+    def softmin(self, q: ActionRows) -> StateValues:
         return _soft(q.__array_namespace__(), q, self.weight, self.table)[0]
 
     @override
@@ -226,9 +241,36 @@ class KullbackLeibler(Regulariser):
         return _soft(q.__array_namespace__(), q, self.weight, self.table)[1]
 
     @override
-    def drawn(self, log_prob: Values) -> Values:
+    def drawn(self, log_prob: StateValues) -> StateValues:
         r"""$\alpha\varphi$ of the log-*ratio* $\log\pi(a)-\log\pi_0(a)$."""
         return self.weight * log_prob
+
+
+def _soft(xp: Any, q: ActionRows, weight: float, reference: Any) -> tuple[StateValues, ActionRows]:
+    # Shifted by the smallest q, so that no exponential overflows.
+    low = xp.min(q, axis=-1, keepdims=True)
+    mass = reference * xp.exp((low - q) / weight)
+    total = xp.sum(mass, axis=-1, keepdims=True)
+    return (low - weight * xp.log(total))[..., 0], mass / total
+
+
+def _steep_log(xp: Any, policy: ActionRows) -> ActionRows:
+    """Logarithm that is very negative at 0, as a slope there must be, yet finite."""
+    return xp.log(xp.clip(policy, xp.finfo(policy.dtype).smallest_normal, None))
+
+
+def _check_weight(omega: Entropy | Tsallis | KullbackLeibler) -> None:
+    if not (omega.weight > 0.0 and math.isfinite(omega.weight)):
+        raise InputError(
+            f"{omega.name} needs a positive weight, got {omega.weight}; use Unregularised() for "
+            "none"
+        )
+
+
+REGULARISERS: dict[str, Regulariser] = {
+    omega.name: omega for omega in (Entropy(), Tsallis(), KullbackLeibler(), Unregularised())
+}
+"""each with weight 1, by its name"""
 
 
 @cache
@@ -238,46 +280,15 @@ def parse_regulariser(text: str) -> Regulariser:
     The same name is the same object: solvers are compared, and compiled once for equal ones.
     """
     name, _, rest = text.partition(":")
-    if name == "tsallis" and rest:
+    if name == Tsallis.name and rest:
         try:
             return Tsallis(q=float(rest))
         except ValueError as error:
             why = error if isinstance(error, InputError) else f"{rest!r} is not a number"
             raise InputError(f"regulariser {text!r}: {why}") from None
-    known: dict[str, Regulariser] = {
-        "entropy": Entropy(),
-        "tsallis": Tsallis(),
-        "kl": KullbackLeibler(),
-        "none": Unregularised(),
-    }
-    if text not in known:
+    if text not in REGULARISERS:
         raise InputError(
             f"unknown regulariser {text!r}; choose entropy, tsallis:Q (for instance tsallis:2), kl "
             "or none"
         )
-    return known[text]
-
-
-def _soft(xp: Any, q: ActionRows, weight: float, reference: Any) -> tuple[Values, ActionRows]:
-    # Shifted by the smallest q, so that no exponential overflows.
-    low = xp.min(q, axis=-1, keepdims=True)
-    mass = reference * xp.exp((low - q) / weight)
-    total = xp.sum(mass, axis=-1, keepdims=True)
-    return (low - weight * xp.log(total))[..., 0], mass / total
-
-
-def _log(xp: Any, policy: ActionRows) -> ActionRows:
-    """Logarithm with log 0 = 0, for products in which 0 log 0 = 0."""
-    return xp.log(xp.where(policy > 0.0, policy, 1.0))
-
-
-def _steep_log(xp: Any, policy: ActionRows) -> ActionRows:
-    """Logarithm that is very negative at 0, as a slope there must be, yet finite."""
-    return xp.log(xp.clip(policy, xp.finfo(policy.dtype).smallest_normal, None))
-
-
-def _check_weight(name: str, weight: float) -> None:
-    if not (weight > 0.0 and math.isfinite(weight)):
-        raise InputError(
-            f"{name} needs a positive weight, got {weight}; use Unregularised() for none"
-        )
+    return REGULARISERS[text]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from etairl.types import MultiTask, Policy, Task, Trajectories, offsets_of
+from etairl.types import Policy, Task, Trajectories, offsets_of
 
 
 def collect(
@@ -34,7 +34,7 @@ def collect(
         offsets=offsets_of(lengths),
         rewards=rewards[:episodes][played],
         final_observations=observations[np.arange(episodes), lengths],
-        tasks=tasks[:episodes] if isinstance(task, MultiTask) else None,
+        tasks=tasks[:episodes] if task.multi else None,
     )
 
 
@@ -53,8 +53,8 @@ def collect_steps(rng: np.random.Generator, task: Task, policy: Policy, steps: i
     observations[0] = task.reset()
     tasks = []
     for t in range(steps):
-        if isinstance(task, MultiTask):
-            tasks.append(task.tasks.copy())
+        if task.multi is not None:
+            tasks.append(task.multi.tasks.copy())
         actions[t] = policy(rng, observations[t])
         step = task.step(actions[t])
         observations[t + 1], rewards[t], terminated[t], truncated[t], fresh[t] = step
@@ -90,7 +90,7 @@ def _play(
     terminated, lengths = np.zeros(task.envs, bool), np.zeros(task.envs, np.int64)
     observations[0] = task.reset()
     # Copied now: a copy that ends early may get its next task before the others have ended.
-    tasks = task.tasks.copy() if isinstance(task, MultiTask) else np.zeros((task.envs, 0))
+    tasks = task.multi.tasks.copy() if task.multi else np.zeros((task.envs, 0))
     for t in range(task.horizon):
         actions[t] = policy(rng if stochastic else None, observations[t])
         step = task.step(actions[t])

@@ -1,4 +1,4 @@
-r"""The probability simplex, on the array API: NumPy and JAX share one definition."""
+r"""The probability simplex and its logarithms, on the array API: one for NumPy and JAX."""
 
 from typing import Any
 
@@ -22,3 +22,8 @@ def project_simplex(x: Float[Any, "... n"]) -> Float[Any, "... n"]:
     # The partial sum at the last entry that stays positive, without an integer index.
     total = xp.sum(xp.where(count == last, excess, 0.0), axis=-1, keepdims=True)
     return xp.clip(x - total / last, 0.0, None)
+
+
+def finite_log(xp: Any, x: Float[Any, "..."]) -> Float[Any, "..."]:
+    """Logarithm with log 0 = 0, for products in which 0 log 0 = 0."""
+    return xp.log(xp.where(x > 0.0, x, 1.0))

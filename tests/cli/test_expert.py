@@ -1,6 +1,7 @@
 """`etairl expert` from inside: what it keeps, what it refuses, how it goes on."""
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,10 +11,10 @@ import numpy as np
 import pytest
 
 from etairl.algorithms.expert import ExpertConfig, make_expert_task
-from etairl.cli import expert
+from etairl.cli import running
 from etairl.cli.app import main
 from etairl.demos import load_demos
-from etairl.runs import RunDirectory, read_metrics
+from etairl.runs import RESUME_FOLDERS, RunDirectory, read_metrics
 from etairl.training.experts import load_expert
 from etairl.types import InputError
 
@@ -80,7 +81,7 @@ def stopping(monkeypatch) -> Callable[[int, type[BaseException] | None], None]:
         def patient() -> Iterator[Callable[[], bool]]:
             yield stop
 
-        monkeypatch.setattr(expert, "patient_interrupt", patient)
+        monkeypatch.setattr(running, "patient_interrupt", patient)
 
     return after
 
@@ -109,8 +110,7 @@ def test_a_run_that_was_stopped_ends_with_the_bytes_of_an_unbroken_one(
     assert contents(tmp_path / "stopped") == contents(tmp_path / "unbroken")
     said = capsys.readouterr()
     assert "etairl: interrupted; " in said.err
-    assert "is kept at step" in said.err
-    assert "the same command resumes it" in said.err
+    assert "transitions; the same command resumes it" in said.err
 
 
 def test_stopped_in_the_last_cycle(tmp_path, stopping):
@@ -133,6 +133,8 @@ def test_killed_before_the_first_checkpoint(tmp_path, stopping):
     with pytest.raises(RuntimeError):
         train(tmp_path / "early", "Pendulum-v1")
     assert (tmp_path / "early/metrics.jsonl").read_text()
+    for name in RESUME_FOLDERS:  # an exception leaves a checkpoint, a kill does not
+        shutil.rmtree(tmp_path / "early" / name)
     stopping(1000)
     assert train(tmp_path / "early", "Pendulum-v1") == 0
     assert contents(tmp_path / "early") == contents(tmp_path / "unbroken")
@@ -178,7 +180,7 @@ def test_what_diverged_is_not_kept(tmp_path, stopping, capsys):
     said = capsys.readouterr().err
     assert "diverged" in said
     assert "simulator" not in said
-    assert "the last checkpoint stays in" in said
+    assert "the last checkpoint, of cycle 1, is in" in said
     assert sorted((tmp_path / "run/checkpoints").iterdir()) == kept
 
 

@@ -10,7 +10,7 @@ from etairl.costs.family import Players, Points
 from etairl.costs.losses import gan_loss, gradient_penalty
 from etairl.costs.shaped import ShapedConfig, ShapedCost, ShapedLogit
 from etairl.networks import MLP
-from etairl.regularisers import Entropy
+from etairl.regularisers import Entropy, KullbackLeibler
 from etairl.tabular import MDP, policy_iteration
 from etairl.types import InputError
 
@@ -88,15 +88,15 @@ def flat_networks():
 @pytest.mark.parametrize(
     ("players", "message"),
     [
-        (Players("dirac:0", "entropy", 1.0, True), "airl goes with --solver sac"),
-        (Players("dirac:0", "kl", 1.0, False), "airl needs the regulariser entropy, got kl"),
-        (Players("dirac:0", "entropy", None, False), "its temperature is 1, got None"),
+        (Players(Entropy(), 1.0, True), "airl goes with --solver sac"),
+        (Players(KullbackLeibler(), 1.0, False), "airl needs the regulariser entropy, got kl"),
+        (Players(Entropy(), None, False), "its temperature is 1, got None"),
     ],
 )
 def test_it_is_read_against_the_policy(players, message):
     with pytest.raises(InputError, match=message):
         ShapedConfig().check(players)
-    ShapedConfig().check(Players("dirac:0", "entropy", 1.0, False))
+    ShapedConfig().check(Players(Entropy(), 1.0, False))
 
 
 def test_the_state_cost_of_a_chain_is_recovered_up_to_a_constant():

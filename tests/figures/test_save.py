@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
-from etairl.figures.save import SUFFIXES, save_figure
+from etairl.figures.save import FIGURE_SUFFIXES, save_figure
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("suffix", FIGURE_SUFFIXES)
 def test_a_figure_that_fails_leaves_the_old_file(tmp_path, monkeypatch, suffix):
     def fails(figure, target, **options):
         if isinstance(target, Path):

@@ -9,9 +9,10 @@ from etairl.eta import Dirac, Geometric, Poisson, ZeroModifiedGeometric
 from etairl.penalties import Ball, Simplex
 from etairl.regularisers import Entropy, Tsallis
 from etairl.tabular.columns import generate
+from etairl.tabular.cost_families import GANCosts, LinearCosts
 from etairl.tabular.episodes import empirical_mu, sample_episodes
 from etairl.tabular.exact_measures import measure_entropy, mu, policy_from_occupancy, rho
-from etairl.tabular.game import Game, GANCosts, LinearCosts
+from etairl.tabular.game import Game
 from etairl.tabular.generators import (
     go_stay,
     go_stay_policy,

@@ -7,8 +7,9 @@ from etairl.eta import Dirac, Poisson
 from etairl.penalties import Simplex
 from etairl.regularisers import Entropy
 from etairl.tabular.columns import generate
+from etairl.tabular.cost_families import GANCosts, LinearCosts
 from etairl.tabular.exact_measures import mu, weighted
-from etairl.tabular.game import Game, GANCosts, LinearCosts
+from etairl.tabular.game import Game
 from etairl.tabular.generators import go_stay, go_stay_policy, random_mdp, random_policy
 from etairl.tabular.irl import MirrorSettings, emma, imitate, lpal, megan, mwal, wiem
 from etairl.tabular.maxent import max_entropy

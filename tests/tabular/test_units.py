@@ -7,8 +7,9 @@ from etairl.eta import Dirac, Geometric
 from etairl.penalties import Simplex
 from etairl.regularisers import Entropy
 from etairl.replication.claims.occupancies import go_stay_features, go_stay_game
+from etairl.tabular.cost_families import LinearCosts
 from etairl.tabular.exact_measures import mu
-from etairl.tabular.game import Game, LinearCosts
+from etairl.tabular.game import Game
 from etairl.tabular.generators import random_mdp, random_policy
 from etairl.tabular.irl import MirrorSettings, emma, imitate, lpal, megan, mwal, wiem
 from etairl.tabular.operators import policy_iteration, value_iteration

@@ -6,10 +6,10 @@ import pytest
 from etairl.experience import SCAN, Experience
 from etairl.rollouts import UniformPolicy, collect, collect_steps
 from etairl.tasks import make_task, with_self_loops
-from etairl.types import Spec, Step
+from etairl.types import Spec, Step, Task
 
 
-class Counting:
+class Counting(Task):
     """Copy i ends after i + 2 steps; an observation says copy, episode and time."""
 
     def __init__(self, envs, horizon):

@@ -7,8 +7,9 @@ from etairl.eta import Dirac, Geometric
 from etairl.penalties import GAN, Ball, Simplex, jensen_shannon, surrogate_step
 from etairl.regularisers import Entropy
 from etairl.replication.claims.cost_players import emma_angle
+from etairl.tabular.cost_families import LinearCosts
 from etairl.tabular.exact_measures import mu
-from etairl.tabular.game import Game, LinearCosts
+from etairl.tabular.game import Game
 from etairl.tabular.generators import go_stay, go_stay_policy, random_mdp, random_policy
 from etairl.tabular.irl import MirrorSettings, imitate
 

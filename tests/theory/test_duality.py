@@ -9,6 +9,7 @@ from etairl.eta import Dirac, Geometric, Poisson, ZeroModifiedGeometric
 from etairl.penalties import Ball
 from etairl.replication.claims.occupancies import go_stay_features, go_stay_game, least_primal
 from etairl.tabular.columns import generate
+from etairl.tabular.cost_families import GANCosts, LinearCosts
 from etairl.tabular.eta_criterion import visits
 from etairl.tabular.exact_measures import (
     future,
@@ -17,7 +18,7 @@ from etairl.tabular.exact_measures import (
     policy_from_occupancy,
     rho,
 )
-from etairl.tabular.game import Game, GANCosts, LinearCosts
+from etairl.tabular.game import Game
 from etairl.tabular.generators import (
     go_stay,
     go_stay_policy,

@@ -18,7 +18,16 @@ from etairl.solvers.sac_config import SACConfig
 from etairl.solvers.sac_state import SACDraw, SACInfo, SACState
 from etairl.solvers.solver import Batch
 from etairl.tasks import make_task
-from etairl.types import DivergedError, InputError, RejoinableTask, Task, check_range, check_seed
+from etairl.types import (
+    DivergedError,
+    InputError,
+    Policy,
+    RejoinableTask,
+    Step,
+    Task,
+    check_range,
+    check_seed,
+)
 
 _LONGEST_SCAN = 512
 """updates whose batches are in memory at once"""
@@ -152,17 +161,12 @@ def train_expert(
     while steps < config.steps:
         rng = np.random.default_rng([config.seed, cycles])
         policy = UniformPolicy(task) if steps < config.warmup else solver.policy(state)
-        returns, before = [], steps
+        returns, before = list[float](), steps
         for _ in range(config.cycle):
-            actions = policy(rng, observations)
-            step = task.step(actions)
-            replay.add(actions.astype(np.float32), step)
+            step = _act(task, policy, rng, observations, replay)
             observations = step.observations
             state = solver.observe(state, observations)
-            running += np.where(step.fresh, 0.0, step.rewards)
-            ended = step.terminated | step.truncated
-            returns += running[ended].tolist()
-            running[ended] = 0.0
+            returns += _ended_returns(running, step)
             steps += int((~step.fresh).sum())
         info, judged, failure = None, None, None
         cycles += 1
@@ -190,6 +194,25 @@ def train_expert(
         )
         if failure is not None:
             raise failure  # not before: what was learned in this cycle can be kept
+
+
+def _act(
+    task: Task, policy: Policy, rng: np.random.Generator, observations: np.ndarray, replay: Replay
+) -> Step:
+    """One step in all copies, which the replay keeps."""
+    actions = policy(rng, observations)
+    step = task.step(actions)
+    replay.add(actions.astype(np.float32), step)
+    return step
+
+
+def _ended_returns(running: np.ndarray, step: Step) -> list[float]:
+    """Returns of the episodes that ended; `running` then has those of the others."""
+    running += np.where(step.fresh, 0.0, step.rewards)
+    ended = step.terminated | step.truncated
+    returns = running[ended].tolist()
+    running[ended] = 0.0
+    return returns
 
 
 def _enter(

@@ -9,16 +9,12 @@ import jax
 import numpy as np
 from typing_extensions import override
 
-from etairl.algorithms.girl import Girl, girl
 from etairl.bench.best_times import best_times
-from etairl.eta import parse_eta
-from etairl.experience import ExpertBuffer, World
-from etairl.measures import FutureSampler
-from etairl.regularisers import Entropy
-from etairl.rollouts import UniformPolicy, collect
-from etairl.solvers.policy import ActionScaling
+from etairl.rollouts import UniformPolicy
 from etairl.tasks import make_task
-from etairl.training.presets import preset
+from etairl.training.flat import configure
+from etairl.training.preparation import prepare
+from etairl.training.settings import TrainConfig
 from etairl.types import Step, Task
 
 
@@ -53,10 +49,10 @@ class Seconds(NamedTuple):
     """draws, updates of both players, actions of the policy"""
 
 
-def bench_run(environment: str, name: str, rounds: int = 6) -> CycleSpeed:
+def bench_run(config: TrainConfig, rounds: int = 6) -> CycleSpeed:
     """Cycles of MEGAN, cycles of GAIL and bare simulation in turn; the fastest of each counts."""
     etas = {"megan": "geometric:0.99", "gail": "dirac:0"}
-    arms = {arm: _cycles(environment, name, eta) for arm, eta in etas.items()}
+    arms = {arm: _cycles(configure(config, eta=eta)) for arm, eta in etas.items()}
     for cycles in arms.values():  # the first one compiles
         next(cycles)
     taken: dict[str, list[Seconds]] = {arm: [] for arm in arms}
@@ -64,13 +60,12 @@ def bench_run(environment: str, name: str, rounds: int = 6) -> CycleSpeed:
     for _ in range(rounds):
         for arm, cycles in arms.items():
             taken[arm].append(next(cycles))
-        bare.append(_bare(environment, name))
+        bare.append(_bare(config))
     played = float(np.median([seconds.played for arm in taken.values() for seconds in arm]))
     fastest = {arm: played + min(seconds.others for seconds in x) for arm, x in taken.items()}
-    config = preset(name)
     to_simulator, to_gail = fastest["megan"] / min(bare), fastest["megan"] / fastest["gail"]
     return CycleSpeed(
-        environment=environment,
+        environment=config.env,
         transitions=config.girl.episodes * config.horizon,
         **fastest,
         played=played,
@@ -83,20 +78,10 @@ def bench_run(environment: str, name: str, rounds: int = 6) -> CycleSpeed:
     )
 
 
-def _cycles(environment: str, name: str, eta: str) -> Iterator[Seconds]:
-    config = preset(name)
-    task = Stopwatch(
-        make_task(environment, config.girl.episodes, horizon=config.horizon, mode="fixed")
-    )
-    stage = make_task(environment, 10, horizon=config.horizon, mode="fixed", seed=1)
-    demos = collect(np.random.default_rng(0), stage, UniformPolicy(stage), 10)
-    sampler = FutureSampler(parse_eta(eta), method=config.sampler)
-    gamma = config.solver.gamma_rl
-    world = World(task.spec, False, config.horizon, sampler.eta, Entropy(), gamma, sampler)
-    players = config.cost.make(world), config.solver.make(world)
-    game = Girl(config.girl, 0, *players, sampler)
-    expert = ExpertBuffer.of(demos, ActionScaling(task.spec).to_solver(demos.actions))
-    cycles = girl(game, task, expert, game.make_buffer(task), game.init(expert))
+def _cycles(config: TrainConfig) -> Iterator[Seconds]:
+    prepared = prepare(config)
+    task = Stopwatch(prepared.task)
+    cycles = prepared._replace(task=task).cycles()
     while True:
         start, task.seconds = time.perf_counter(), 0.0
         jax.block_until_ready(next(cycles).state)
@@ -127,9 +112,8 @@ class Stopwatch(Task):
         return step
 
 
-def _bare(environment: str, name: str) -> float:
-    config = preset(name)
-    task = make_task(environment, config.girl.episodes, horizon=config.horizon, mode="fixed")
+def _bare(config: TrainConfig) -> float:
+    task = make_task(config.env, config.girl.episodes, horizon=config.horizon, mode=config.mode)
     policy = UniformPolicy(task)
     actions = policy(np.random.default_rng(0), task.reset())
     return best_times(1, lambda: [task.step(actions) for _ in range(config.horizon)])[0]

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import jax
 import numpy as np
 
-from etairl.algorithms.girl import girl
 from etairl.training.flat import configure
 from etairl.training.preparation import prepare
 from etairl.training.settings import TrainConfig
@@ -39,8 +38,7 @@ class MeasuringShare:
 def bench_measuring(config: TrainConfig, rounds: int = 6) -> MeasuringShare:
     """The first cycles of a run; the first of all compiles, and does not count."""
     prepared = prepare(replace(config, girl=replace(config.girl, transitions=10**9)))
-    buffer, state = prepared.make_buffer(), prepared.begin()
-    cycles = girl(prepared.game, prepared.task, prepared.expert, buffer, state)
+    cycles = prepared.cycles()
     taken: list[tuple[float, float]] = []
     for _ in range(rounds + 1):
         start = time.process_time()

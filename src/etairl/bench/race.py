@@ -8,7 +8,6 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from etairl.algorithms.girl import girl
 from etairl.evaluation.matching import score
 from etairl.rollouts import UniformPolicy
 from etairl.training.playing import play
@@ -62,12 +61,12 @@ def race(config: TrainConfig, tell: Callable[[Look], None], look_every: int = 10
     returns = prepared.demos.trajectories.returns
     if returns is None:
         raise InputError(f"{config.demos} has no rewards, by which a race is judged")
-    buffer, state = prepared.make_buffer(), prepared.begin(cloned=True)
+    game = prepared.cycles()
     spent, expert = time.perf_counter() - begin, float(returns.mean())
     random = _mean_return(config, UniformPolicy(prepared.task), drawn=True)
     looks, cycles = list[Look](), list[Look]()
     begin = time.perf_counter()
-    for cycle in girl(prepared.game, prepared.task, prepared.expert, buffer, state):
+    for cycle in game:
         now, played = cycle.state, cycle.rolled_out.take(np.arange(config.girl.episodes))
         assert played.returns is not None
         drawn = score(float(played.returns.mean()), expert, random)

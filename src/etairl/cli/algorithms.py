@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from etairl.algorithms.registry import ALGORITHMS
 from etairl.cli.console import out, parse, print_json, table
 from etairl.costs.family import CostConfig, Players
+from etairl.regularisers import REGULARISERS, Entropy
 from etairl.solvers.players import SOLVERS
 from etairl.types import InputError
-
-_OMEGAS = ("entropy", "tsallis", "kl", "none")
 
 
 @dataclass(frozen=True)
@@ -59,13 +58,14 @@ def run(arguments: list[str]) -> int:
 
 def _omegas(cost: CostConfig) -> list[str]:
     """Regularisers that a family of costs goes with, by asking it."""
-    return [o for o in _OMEGAS if _goes(cost, Players("dirac:0", o, cost.temperature, False))]
+    price = cost.temperature
+    return [n for n, o in REGULARISERS.items() if _goes(cost, Players(o, price, False))]
 
 
 def _solvers(cost: CostConfig) -> list[str]:
     """Solvers that a family of costs goes with, by asking it."""
     times = {name: settings().weighs_time for name, settings in SOLVERS.items()}
-    players = {n: Players("dirac:0", "entropy", cost.temperature, t) for n, t in times.items()}
+    players = {n: Players(Entropy(), cost.temperature, t) for n, t in times.items()}
     return [name for name in SOLVERS if _goes(cost, players[name])]
 
 

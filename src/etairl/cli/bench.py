@@ -116,9 +116,10 @@ def _solver(config: BenchConfig) -> Speeds:
 
 def _run(_: BenchConfig) -> Speeds:
     from etairl.bench.cycle_speed import bench_run
+    from etairl.training.flat import configure
 
-    cases = (("Hopper-v5", "paper/hopper"), ("Ant-v5", "paper/ant"))
-    return {"runs": [bench_run(*case) for case in track(cases, "timing cycles")]}
+    cases = [configure(name, mode="fixed") for name in ("paper/hopper", "paper/ant")]
+    return {"runs": [bench_run(case) for case in track(cases, "timing cycles")]}
 
 
 def _measuring(_: BenchConfig) -> Speeds:

@@ -1,8 +1,6 @@
 """`etairl expert`: train on the true cost, record demonstrations, say how good they are."""
 
 import shlex
-import time
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -10,40 +8,20 @@ from typing import Annotated
 import numpy as np
 import tyro
 
-from etairl.algorithms.expert import (
-    ExpertConfig,
-    ExpertCycle,
-    ExpertProgress,
-    Simulators,
-    begin,
-    make_expert_task,
-    make_solver,
-    train_expert,
-)
-from etairl.checkpoints import load_replay, save_replay
-from etairl.cli.console import Meter, out, parse, patient_interrupt, print_json
-from etairl.decoding import encode
+from etairl.algorithms.expert import ExpertConfig
+from etairl.cli.console import out, parse, print_json
+from etairl.cli.running import play_through
 from etairl.demos import Demos, save_demos
-from etairl.locks import held
 from etairl.rollouts import collect
-from etairl.runs import RunDirectory, every_seconds, versions
-from etairl.solvers.learned import save_policy
-from etairl.solvers.sac import SAC
+from etairl.runs import versions
 from etairl.storage import write_json
 from etairl.tasks import make_task, planned_expert
 from etairl.tasks.catalogue import planned_names
 from etairl.tasks.environments import imported
+from etairl.training.expert_session import open_expert
 from etairl.training.experts import load_expert
-from etairl.types import (
-    DivergedError,
-    InputError,
-    MultiTask,
-    Policy,
-    RejoinableTask,
-    Task,
-    Trajectories,
-    check_range,
-)
+from etairl.training.session import Report
+from etairl.types import InputError, Policy, Task, Trajectories, check_range
 
 
 @dataclass(frozen=True)
@@ -90,107 +68,18 @@ def run(arguments: list[str]) -> int:
         return _record(config, arguments, policy)
     if config.policy is not None:
         return _record(config, arguments, load_expert(config.policy, config.trust))
-    if config.train.steps <= config.train.warmup:
-        raise InputError(
-            f"all {config.train.steps} steps are warm-up, and nothing would be learned; give more "
-            "--steps, or less --warmup"
-        )
-    task = make_expert_task(config.train)
-    solver = make_solver(config.train, task)
-    directory = RunDirectory(config.output)
-    if not directory.finished:
-        directory.check_versions()
-    with held(config.output):
-        resumed = directory.open(encode(config.train), may_change=("steps",))
-        if not directory.finished:
-            _train(config, directory, resumed, task, solver)
+    with open_expert(config.train, config.output, config.checkpoint_seconds) as run:
+        if run.resumed and not run.finished and not config.json:
+            out().print(f"resuming from step {run.transitions:,}")
+        if not run.finished:
+            again = "the same command resumes it"
+            play_through(run, f"training on {config.train.env}", config.train.steps, _note, again)
         return _record(config, arguments, load_expert(config.output, trust=True))
 
 
-def _train(
-    config: Config, directory: RunDirectory, resumed: bool, task: RejoinableTask, solver: SAC
-) -> None:
-    progress, returns = begin(config.train, task, solver), []
-    if resumed:
-        progress, returns = _load(directory, progress)
-        if not config.json:
-            out().print(f"resuming from step {progress.steps:,}")
-    else:
-        directory.start_over()
-    if progress.steps < config.train.steps:
-        cycles = train_expert(config.train, task, solver, progress)
-        progress, returns = _follow(config, directory, cycles, returns)
-    best, last = progress.best, progress.solver
-    # A run that ends within its warm-up was never judged.
-    kept = best if np.isfinite(best.score) else last
-    played = solver.policy(last._replace(actor=kept.actor, normaliser=kept.normaliser))
-    save_policy(config.output / "policy.safetensors", kept, played)
-    mean = float(np.mean(returns)) if returns else None
-    judged = float(best.score) if np.isfinite(best.score) else None
-    result = {"steps": progress.steps, "training_return": mean, "best_judged_return": judged}
-    directory.finish(result)
-
-
-def _follow(
-    config: Config, directory: RunDirectory, cycles: Iterator[ExpertCycle], returns: list[float]
-) -> tuple[ExpertProgress, list[float]]:
-    """Train to the end, or to Ctrl-C; the last progress, and the latest returns."""
-    train = config.train
-    due = every_seconds(config.checkpoint_seconds, time.monotonic)
-    cycle = None
-    with Meter(f"training on {train.env}", train.steps) as meter, patient_interrupt() as stop:
-        try:
-            for cycle in cycles:
-                returns = (returns + cycle.returns)[-20:]
-                if cycle.returns or cycle.judged is not None:
-                    directory.log(_metrics(cycle, returns))
-                mean = f"return {np.mean(returns):.0f}" if returns else ""
-                meter.update(cycle.progress.steps, mean)
-                stopped = stop()
-                if due() or stopped:
-                    _save(directory, cycle.progress, returns)
-                if stopped:
-                    raise KeyboardInterrupt(
-                        f"{config.output} is kept at step {cycle.progress.steps:,}; the same "
-                        "command resumes it"
-                    )
-        except DivergedError as error:
-            kept = "the last checkpoint stays" if directory.checkpoints.any else "nothing is kept"
-            raise InputError(f"{error}; {kept} in {config.output}") from None
-        except InputError:
-            # A simulator failed: what was learned up to the last cycle is whole.
-            if cycle is not None:
-                _save(directory, cycle.progress, returns)
-            raise
-    assert cycle is not None
-    return cycle.progress, returns
-
-
-def _save(directory: RunDirectory, progress: ExpertProgress, returns: list[float]) -> None:
-    """A checkpoint; the replay may have gone on since, and is taken back."""
-    progress.replay.rewind(progress.world.added)
-    since = save_replay(directory.checkpoints, progress.replay)
-    trees = {"solver": progress.solver, "best": progress.best}
-    values = {"steps": progress.steps, "returns": returns, "world": progress.world._asdict()}
-    directory.checkpoints.save(progress.cycles, trees, values, since)
-
-
-def _load(directory: RunDirectory, fresh: ExpertProgress) -> tuple[ExpertProgress, list[float]]:
-    """The latest checkpoint, with the latest returns."""
-    trees, values = directory.checkpoints.load({"solver": fresh.solver, "best": fresh.best})
-    world = Simulators(**values["world"])
-    load_replay(directory.checkpoints, fresh.replay, world.added)
-    progress = fresh._replace(**trees, steps=values["steps"], cycles=values["cycle"], world=world)
-    return progress, values["returns"]
-
-
-def _metrics(cycle: ExpertCycle, returns: list[float]) -> dict[str, int | float]:
-    row: dict[str, int | float] = {"cycle": cycle.progress.cycles, "steps": cycle.progress.steps}
-    if cycle.judged is not None:
-        row["judged_return"] = cycle.judged
-    info = {} if cycle.info is None else {k: float(v) for k, v in cycle.info._asdict().items()}
-    mean = {"return": float(np.mean(returns))} if returns else {}
-    return row | mean | info
+def _note(report: Report, speed: float) -> str:
+    del speed
+    return f"return {report.row['return']:.0f}" if "return" in report.row else ""
 
 
 def _record(config: Config, arguments: list[str], policy: Policy) -> int:
@@ -237,6 +126,6 @@ def _record(config: Config, arguments: list[str], policy: Policy) -> int:
 
 def _solved(task: Task, recorded: Trajectories) -> dict[str, float]:
     """Share of the tasks that were solved, where there are many."""
-    if not isinstance(task, MultiTask) or recorded.final_observations is None:
+    if task.multi is None or recorded.final_observations is None:
         return {}
-    return {"success": float(task.success(recorded.final_observations).mean())}
+    return {"success": float(task.multi.success(recorded.final_observations).mean())}

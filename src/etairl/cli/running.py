@@ -1,7 +1,7 @@
 """A run seen from the terminal: progress, warnings, Ctrl-C, and how it ended."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,8 @@ from etairl.cli.ending import print_result as print_result
 from etairl.evaluation.diagnostics import diagnose
 from etairl.idle import IdleProgress, Watch
 from etairl.runs import RunDirectory
-from etairl.training.session import Session, open_run, resume_command
+from etairl.training.expert_session import ExpertSession
+from etairl.training.session import Report, Session, open_run, resume_command
 from etairl.training.settings import TrainConfig
 from etairl.types import DivergedError, InputError
 
@@ -48,7 +49,16 @@ def follow(
             )
         if run.resumed:
             out().print(f"resuming {path}", markup=False)
-        _play(run)
+        frozen = "" if config.frozen_cost is None else "a fresh policy on the frozen cost of "
+        play_through(
+            run,
+            f"{frozen}{config.algorithm} on {config.env}",
+            config.girl.transitions,
+            lambda _, speed: _note(run.rows, speed),
+            f"resume it with: {resume_command(path, config)}",
+            run.prepared.warnings(),
+            _new_warnings(run),
+        )
     print_result(path)
 
 
@@ -85,33 +95,45 @@ def watching(meter: Meter, stop: Callable[[], bool]) -> Watch:
     return watch
 
 
-def _play(run: Session) -> None:
-    config, directory = run.prepared.config, run.directory
-    said = diagnose(run.rows)
-    first = run.rows[-1]["transitions"] if run.rows else 0
-    frozen = "" if config.frozen_cost is None else "a fresh policy on the frozen cost of "
-    what = f"{frozen}{config.algorithm} on {config.env}"
+def play_through(
+    run: Session | ExpertSession,
+    title: str,
+    total: int,
+    note: Callable[[Report, float], str],
+    again: str,
+    before: Sequence[str] = (),
+    after: Callable[[], list[str]] = list,
+) -> None:
+    """Play a run to its end, or to Ctrl-C, with progress on the terminal.
+
+    Args:
+        run: what to play.
+        title: what the bar says.
+        total: transitions of the whole run.
+        note: what to say of a cycle, with the transitions per second so far.
+        again: how a run that was stopped is resumed.
+        before: sentences to say before the first cycle.
+        after: sentences to say after each.
+    """
+    first, directory = run.transitions, run.directory
     with (
-        Meter(what, config.girl.transitions, first) as meter,
+        Meter(title, total, first) as meter,
         patient_interrupt() as stop,
         closing(run.play()) as reports,
     ):
-        for sentence in run.prepared.warnings():
+        for sentence in before:
             meter.say(sentence)
         since = time.monotonic()
         try:
             for report in reports:
                 speed = (report.transitions - first) / max(time.monotonic() - since, 1e-9)
-                meter.update(report.transitions, _note(run.rows, speed))
-                for warning in diagnose(run.rows):
-                    if warning not in said:
-                        said.append(warning)
-                        meter.say(f"cycle {warning.cycle}: {warning.message}")
+                meter.update(report.transitions, note(report, speed))
+                for sentence in after():
+                    meter.say(sentence)
                 if stop():
                     reports.close()  # writes a checkpoint
                     raise KeyboardInterrupt(
-                        f"{directory.path} is kept at {report.transitions:,} transitions; resume "
-                        f"it with: {resume_command(directory.path, config)}"
+                        f"{directory.path} is kept at {report.transitions:,} transitions; {again}"
                     )
         except DivergedError as error:
             raise InputError(f"{error}; {_kept(directory)}") from None
@@ -126,6 +148,18 @@ def _kept(directory: RunDirectory) -> str:
     if directory.checkpoints.cycle is None:
         return f"there was no checkpoint yet in {directory.path}"
     return f"the last checkpoint, of cycle {directory.checkpoints.cycle}, is in {directory.path}"
+
+
+def _new_warnings(run: Session) -> Callable[[], list[str]]:
+    """What goes wrong in a run, each said once; what was wrong when it was opened is known."""
+    said = diagnose(run.rows)
+
+    def new() -> list[str]:
+        found = [warning for warning in diagnose(run.rows) if warning not in said]
+        said.extend(found)
+        return [f"cycle {warning.cycle}: {warning.message}" for warning in found]
+
+    return new
 
 
 def _note(rows: list[dict[str, Any]], speed: float) -> str:

@@ -9,6 +9,7 @@ import tyro
 from etairl.cli.console import parse
 from etairl.cli.options import given_settings, settings_options
 from etairl.cli.running import follow
+from etairl.regularisers import Entropy
 from etairl.runs import RunDirectory
 from etairl.tasks.environments import imported
 from etairl.training.config_files import read_config
@@ -73,9 +74,9 @@ def on_the_cost_of(run: Path, start: TrainConfig) -> dict[str, Any]:
         raise InputError(f"{run} is not a finished run, so it has no learned cost to train on")
     # A clone would start from the expert; the question is what the cost alone can teach.
     changes = {"warm_start": False, "cloning": 0.0, "critic_cycles": 0}
-    if start.omega == "kl":
+    if start.regulariser.relative:
         # Prices and bounds of a divergence would mean something else for an entropy.
-        changes |= {"omega": "entropy", "temperature": None, "target_entropy": None}
+        changes |= {"omega": Entropy.name, "temperature": None, "target_entropy": None}
     flat = flatten(start)
     changes = {name: value for name, value in changes.items() if name in flat}
     return changes | {"frozen_cost": str(run.resolve()), "idle": None}

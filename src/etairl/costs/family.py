@@ -15,6 +15,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from etairl.experience import World
 from etairl.networks import Rows, all_finite
+from etairl.regularisers import Regulariser
 from etairl.types import InputError, Spec
 
 Inputs = Literal["state_action", "state", "state_next_state"]
@@ -125,8 +126,7 @@ def check_all_finite(state: Any) -> None:
 class Players(NamedTuple):
     """What a cost family may ask of the rest of a run before it takes part."""
 
-    eta: str
-    omega: str
+    omega: Regulariser
     temperature: float | None
     weighs_time: bool
     """whether the solver takes the weighting of eta into account"""

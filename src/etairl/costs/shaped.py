@@ -27,6 +27,7 @@ from etairl.costs.losses import CostInfo, spectrally_normalised
 from etairl.experience import World
 from etairl.hyper import traced
 from etairl.networks import MLP, Rows
+from etairl.regularisers import Entropy
 from etairl.types import InputError
 
 
@@ -73,8 +74,8 @@ class ShapedConfig(CostConfig):
                 "airl goes with --solver sac or ppo: its cost is shaped, and for a solver that "
                 "weighs time another weighting than dirac:0 makes shaping change what is aimed at"
             )
-        if players.omega != "entropy":
-            raise InputError(f"airl needs the regulariser entropy, got {players.omega}")
+        if players.omega != Entropy():
+            raise InputError(f"airl needs the regulariser entropy, got {players.omega.name}")
         if players.temperature != self.temperature:
             raise InputError(
                 f"the cost of airl is read against log pi, so its temperature is "

@@ -22,7 +22,7 @@ from jaxtyping import Float
 from etairl.evaluation.kernel import kernel_sums
 from etairl.types import InputError, constant_columns
 
-Observations = Float[np.ndarray, "n obs"]
+Starts = Float[np.ndarray, "n obs"]
 FuturePairs = Float[np.ndarray, "n obs_and_act"]
 _FLIPS = 1000
 
@@ -49,7 +49,7 @@ class Futures:
 
 def judge_futures(
     rng: np.random.Generator,
-    states: Observations,
+    states: Starts,
     true: tuple[FuturePairs, FuturePairs],
     generated: tuple[FuturePairs, FuturePairs],
 ) -> Futures:
@@ -83,13 +83,13 @@ def judge_futures(
     )
 
 
-def _change(states: Observations, futures: FuturePairs) -> FuturePairs:
+def _change(states: Starts, futures: FuturePairs) -> FuturePairs:
     change = np.array(futures, np.float64)
     change[:, : states.shape[1]] -= states
     return change
 
 
-def _standard(x: Observations) -> Float[np.ndarray, "n kept"]:
+def _standard(x: Starts) -> Float[np.ndarray, "n kept"]:
     x = np.asarray(x, np.float64)
     moving = ~constant_columns(x)
     return (x - x.mean(axis=0))[:, moving] / x.std(axis=0)[moving]

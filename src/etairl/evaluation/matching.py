@@ -15,7 +15,7 @@ from etairl.demos.dataset import Standardiser
 from etairl.evaluation.floors import FEWEST, Floor95, OwnGroups, is_hint
 from etairl.evaluation.fourier import Frequencies, Side, group_sums, mmd2_by_frequency
 from etairl.evaluation.kernel import kernel_sums
-from etairl.evaluation.resampling import Pool, checked, numbered
+from etairl.evaluation.resampling import Pool, numbered, pooled_points
 from etairl.evaluation.steps import MEASURES, MeasureName, Steps
 from etairl.types import InputError, Trajectories
 
@@ -104,7 +104,7 @@ class Reference:
         if both is None:
             raise InputError("comparing behaviours needs 2 episodes of either side, or 2 steps")
         other, expert = both
-        points = checked(self._scaled(other), self._scaled(expert))
+        points = pooled_points(self._scaled(other), self._scaled(expert))
         ids, in_x = numbered((other.groups, expert.groups), (len(other), len(expert)))
         weights = np.concatenate([other.weights(), expert.weights()], axis=1)
         of_x = np.arange(int(ids[-1]) + 1) < in_x
@@ -186,7 +186,7 @@ class Reference:
         grouped, episodes = self._in_blocks(every) if in_blocks else every, self._every.episodes
         _, first, ids = np.unique(grouped.groups, return_index=True, return_inverse=True)
         _, number = np.unique(every.groups[first], return_inverse=True)
-        points, weights = checked(self._scaled(every), None), every.weights()
+        points, weights = pooled_points(self._scaled(every), None), every.weights()
         if exact and len(points) <= EXACT:
             sums = _exact_sums(points, ids, weights)
         else:

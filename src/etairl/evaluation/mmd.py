@@ -19,7 +19,7 @@ from jaxtyping import Float, Int
 
 from etairl.evaluation.fourier import Frequencies, Side, mmd2_by_frequency
 from etairl.evaluation.kernel import Bandwidth, OnProgress, kernel_sums, resolve_bandwidth
-from etairl.evaluation.resampling import Groups, Pool, checked
+from etairl.evaluation.resampling import Groups, Pool, pooled_points
 from etairl.types import InputError
 
 X = Float[np.ndarray, "n dims"]
@@ -91,7 +91,7 @@ def mmd2_weighted(
     needs no index draws. It is a V-statistic: never negative, biased upwards by about
     $(1 - \mathbb{E}k)\,(\sum_i a_i^2 + \sum_j b_j^2)$.
     """
-    points = checked(x, y)
+    points = pooled_points(x, y)
     for name, weights, rows in (("a", a, x), ("b", b, y)):
         finite = weights.shape == (len(rows),) and 0 < weights.sum() < np.inf
         if not finite or not (weights >= 0).all():
@@ -111,7 +111,7 @@ def mmd2_fourier(
     frequencies: int = 1024,
 ) -> Estimate:
     """Estimate of `mmd2` in time linear in the number of points, with its standard error."""
-    points = checked(x, y)
+    points = pooled_points(x, y)
     drawn = Frequencies.draw(rng, points, resolve_bandwidth(points, bandwidth), frequencies)
     sides = (np.arange(len(points)) >= len(x)).astype(np.int64)
     z = drawn.sums(points, sides, np.ones((1, len(points))))[0]

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 MetricRow = Mapping[str, Any]
 Why = Literal["transitions", "patience", "matches"]
-FEW = 3
+_SMOOTHED = 3
 """measurements that a score takes the mean of, and that a collapse must last"""
 BETTER = 0.05
 """share by which a score must fall to be an improvement"""
@@ -69,7 +69,7 @@ class Progress:
         found, lasted = [], 0
         for number, measurement in enumerate(self.measured):
             lasted = lasted + 1 if measurement.fallen else 0
-            if lasted == FEW:
+            if lasted == _SMOOTHED:
                 found.append(number)
             if measurement.recovered:
                 lasted = 0
@@ -103,8 +103,8 @@ class Progress:
 def _scores(values: Sequence[float], recovered: Sequence[bool]) -> list[float]:
     scores, window = [], []
     for value, back in zip(values, recovered, strict=True):
-        window = [*window, value][-FEW:]
-        scores.append(max(value, sum(window) / FEW) if len(window) == FEW else math.inf)
+        window = [*window, value][-_SMOOTHED:]
+        scores.append(max(value, sum(window) / _SMOOTHED) if len(window) == _SMOOTHED else math.inf)
         window = [] if back else window
     return scores
 

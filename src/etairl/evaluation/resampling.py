@@ -34,7 +34,7 @@ class Pool(NamedTuple):
         progress: OnProgress | None = None,
     ) -> "Pool":
         """Sum the kernel over all pairs of groups."""
-        points = checked(x, y)
+        points = pooled_points(x, y)
         if groups is None:
             ids, in_x = (np.arange(len(points)) >= len(x)).astype(np.int64), 1
         else:
@@ -111,7 +111,7 @@ def null_scale(n: int | float, m: int | float) -> float:
     return math.sqrt(1.0 / (n * (n - 1)) + 1.0 / (m * (m - 1)) + 2.0 / (n * m))
 
 
-def checked(x: np.ndarray, y: np.ndarray | None) -> np.ndarray:
+def pooled_points(x: np.ndarray, y: np.ndarray | None) -> np.ndarray:
     """The points of both samples; a single sample, for its floor, where y is None."""
     sides = [x] if y is None else [x, y]
     shapes = " and ".join(str(side.shape) for side in sides)

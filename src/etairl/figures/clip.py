@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw, ImageFont, ImageOps
 
 from etairl.types import InputError
 
-SUFFIXES = (".mp4", ".gif")
+CLIP_SUFFIXES = (".mp4", ".gif")
 _GIF_FPS = 50  # browsers slow down what is faster
 _INK, _LINE, _PAPER = (32, 32, 32), (160, 160, 160), (255, 255, 255)
 _PALETTE = "split[a][b];[a]palettegen=stats_mode=single[p];[b][p]paletteuse=new=1"
@@ -58,8 +58,8 @@ class Clip:
     """A file that grows frame by frame. It appears under its name once it is whole, or never."""
 
     def __init__(self, path: Path, fps: float):
-        if path.suffix.lower() not in SUFFIXES:
-            raise InputError(f"{path}: the name of a clip ends in {' or '.join(SUFFIXES)}")
+        if path.suffix.lower() not in CLIP_SUFFIXES:
+            raise InputError(f"{path}: the name of a clip ends in {' or '.join(CLIP_SUFFIXES)}")
         self._path, self._fps = path, fps
         self._beside = path.with_name(f".{path.stem}-{os.getpid()}{path.suffix.lower()}")
         self._encoder: Generator[None, Any, None] | None = None

@@ -11,13 +11,13 @@ from PIL import Image
 
 from etairl.types import InputError
 
-SUFFIXES = (".png", ".svg", ".pdf")
+FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
 
 
 def check_name(path: Path) -> None:
     """Refuse a name that does not say which kind of file it is."""
-    if path.suffix.lower() not in SUFFIXES:
-        raise InputError(f"{path}: a figure's name ends in {', '.join(SUFFIXES)}")
+    if path.suffix.lower() not in FIGURE_SUFFIXES:
+        raise InputError(f"{path}: a figure's name ends in {', '.join(FIGURE_SUFFIXES)}")
 
 
 def save_figure(figure: Figure, path: Path, dpi: int = 150, colours: int | None = None) -> None:

@@ -10,7 +10,7 @@ import jax
 from etairl.decoding import decode
 from etairl.eta import parse_eta
 from etairl.evaluation.generated_futures import Futures
-from etairl.idle.generator import Generator, IdleConfig, Mend, Units
+from etairl.idle.generator import Generator, IdleConfig, Units
 from etairl.idle.learning import IdleState
 from etairl.idle.quality import Trained
 from etairl.measures import FutureSampler
@@ -24,6 +24,7 @@ from etairl.storage import (
     write_json,
 )
 from etairl.types import InputError
+from etairl.types.task_space import Mend
 
 _WEIGHTS, _ABOUT = "idle.safetensors", "idle.json"
 

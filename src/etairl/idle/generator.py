@@ -1,6 +1,5 @@
 """A generator of futures: its settings, the units it works in, and how it draws."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,11 +12,10 @@ from etairl.hyper import traced
 from etairl.measures import FutureSampler
 from etairl.networks import MLP, Activation, check_widths
 from etairl.types import FutureBatch, Trajectories, check_range
+from etairl.types.task_space import Mend
 
 States = Float[np.ndarray, "rows obs"]
 StateActions = Float[np.ndarray, "rows obs_and_act"]
-Mend = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
-"""takes observations and actions, and returns the nearest that there can be"""
 
 
 @traced

@@ -19,10 +19,11 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from etairl.costs.losses import gan_loss, gradient_penalty, logits
 from etairl.hyper import enabled
-from etairl.idle.generator import Generator, IdleConfig, Mend, StateActions, States, Units, output
+from etairl.idle.generator import Generator, IdleConfig, StateActions, States, Units, output
 from etairl.measures import FutureSampler
 from etairl.networks import MLP, start_optimiser
 from etairl.types import Trajectories
+from etairl.types.task_space import Mend
 
 _ENOUGH = 20_000  # pairs to take means and spreads from
 

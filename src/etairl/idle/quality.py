@@ -11,15 +11,16 @@ import numpy as np
 
 from etairl.eta import Dirac
 from etairl.evaluation.generated_futures import Along, Futures, along, judge_futures
-from etairl.idle.generator import Generator, IdleConfig, Mend
+from etairl.idle.generator import Generator, IdleConfig
 from etairl.idle.learning import IdleProgress, idle
 from etairl.measures import FutureSampler
 from etairl.tasks import task_space
 from etairl.tasks.product import Goals
 from etairl.types import InputError, Spec, Trajectories
+from etairl.types.task_space import Mend
 
 Watch = Callable[[IdleProgress], None]
-HELD_OUT = 0.2
+_HELD_OUT_SHARE = 0.2
 _FEWEST = 5  # episodes of which one is held out
 _POINTS = 1000  # futures of each kind that are compared
 _COLLAPSED = 0.2  # of the spread of true futures
@@ -79,7 +80,7 @@ def hold_out(t: Trajectories, seed: int) -> tuple[Trajectories, Trajectories]:
             f"out to judge it; there are {len(t)}"
         )
     order = np.random.default_rng([seed, 6]).permutation(len(t))
-    held_out = max(1, int(HELD_OUT * len(t)))
+    held_out = max(1, int(_HELD_OUT_SHARE * len(t)))
     return t.take(np.sort(order[held_out:])), t.take(np.sort(order[:held_out]))
 
 

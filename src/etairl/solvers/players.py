@@ -8,6 +8,7 @@ from typing_extensions import override
 
 from etairl.eta import Eta
 from etairl.experience import World
+from etairl.regularisers import Regulariser
 from etairl.solvers.iq import IQ
 from etairl.solvers.iq_config import IQConfig
 from etairl.solvers.ppo import PPO
@@ -43,14 +44,14 @@ class SACSettings(SolverConfig):
         """The solver of a run."""
         return SAC(self.sac, world.spec, world.absorbing, world.omega, self.play)
 
-    def check(self, omega: str) -> None:
+    def check(self, omega: Regulariser) -> None:
         """Refuse settings that contradict each other."""
-        if self.sac.normalise != "none" and (self.play.warm_start or omega == "kl"):
+        if self.sac.normalise != "none" and (self.play.warm_start or omega.relative):
             raise InputError("a cloned actor takes plain observations: leave out --normalise")
-        if omega not in ("entropy", "kl") and self.sac.temperature is None:
+        if not omega.adaptive and self.sac.temperature is None:
             raise InputError(
                 f"an adaptive temperature aims at an entropy or a divergence; with the regulariser "
-                f"{omega} fix it: --temperature {self.sac.first_temperature:g}"
+                f"{omega.name} fix it: --temperature {self.sac.first_temperature:g}"
             )
 
 
@@ -76,7 +77,7 @@ class SACEtaSettings(SolverConfig):
         """The solver of a run: one critic where that is exact, else two."""
         return sac_eta(self.plain.make(world), world.eta, world.horizon)
 
-    def check(self, omega: str) -> None:
+    def check(self, omega: Regulariser) -> None:
         """Refuse settings that contradict each other."""
         self.plain.check(omega)
 
@@ -107,9 +108,9 @@ class PPOSettings(SolverConfig):
         return PPO(self.ppo, world.spec, world.absorbing, world.omega)
 
     @override
-    def check(self, omega: str) -> None:
-        if omega == "kl":
-            raise InputError("ppo does not know the regulariser kl; use --solver sac")
+    def check(self, omega: Regulariser) -> None:
+        if omega.relative:
+            raise InputError(f"ppo does not know the regulariser {omega.name}; use --solver sac")
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ class PPOEtaSettings(SolverConfig):
         return replace(plain, eta=world.eta, horizon=world.horizon)
 
     @override
-    def check(self, omega: str) -> None:
+    def check(self, omega: Regulariser) -> None:
         self.plain.check(omega)
 
     @override
@@ -182,7 +183,7 @@ class IQSettings(SolverConfig):
         return IQ(self.plain.make(world), self.iq, world.sampler)
 
     @override
-    def check(self, omega: str) -> None:
+    def check(self, omega: Regulariser) -> None:
         self.plain.check(omega)
         if self.plain.play.expert_share:
             raise InputError("iq always learns from the expert's transitions: no --expert-share")

@@ -19,7 +19,7 @@ from typing_extensions import override
 from etairl.experience import Experience
 from etairl.hyper import Number, enabled, traced
 from etairl.networks import MLP, Normaliser, Rows, Scalar, init_pair, start_optimiser
-from etairl.regularisers import Entropy, KullbackLeibler, Regulariser
+from etairl.regularisers import Entropy, Regulariser
 from etairl.solvers.heads import Head, make_head
 from etairl.solvers.policy import HeadPolicy
 from etairl.solvers.sac_config import OffPolicy, SACConfig
@@ -56,7 +56,7 @@ class SAC(Solver[SACState]):
     @property
     def needs_clone(self) -> bool:
         """For a warm start, or as what the policy stays close to."""
-        return self.play.warm_start or isinstance(self.omega, KullbackLeibler)
+        return self.play.warm_start or self.omega.relative
 
     @property
     def needs_next(self) -> bool:
@@ -111,7 +111,7 @@ class SAC(Solver[SACState]):
         if self.play.warm_start:
             average = state.average and jax.tree.map(jnp.copy, actor)
             state = state._replace(actor=actor, average=average)
-        if isinstance(self.omega, KullbackLeibler):
+        if self.omega.relative:
             state = state._replace(reference=jax.tree.map(jnp.copy, actor))
         return state
 
@@ -169,7 +169,7 @@ class SAC(Solver[SACState]):
         With `critics_only` actor and temperature stay: critics learn to judge an actor that came
         from elsewhere before they may change it.
         """
-        if (state.reference is None) == isinstance(self.omega, KullbackLeibler):
+        if (state.reference is None) == self.omega.relative:
             raise InputError("the regulariser kl and a reference policy go together")
         config, head = self.config, self.head
         key_target, key_actor = jax.random.split(key)

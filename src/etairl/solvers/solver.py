@@ -17,6 +17,7 @@ from etairl.costs.family import Cost
 from etairl.eta import Eta
 from etairl.experience import Experience, World
 from etairl.networks import MLP, Normaliser
+from etairl.regularisers import Regulariser
 from etairl.solvers.clock import has_clock
 from etairl.types import Policy
 
@@ -180,7 +181,7 @@ class SolverConfig(Protocol):
         """Code of the user's own that the settings name, as `module:name`."""
         return []
 
-    def check(self, omega: str) -> None:
+    def check(self, omega: Regulariser) -> None:
         """Refuse a regulariser, or settings that contradict each other."""
 
     def warnings(self, eta: Eta, gamma_irl: float, horizon: int) -> list[str]:

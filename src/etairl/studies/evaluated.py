@@ -13,8 +13,7 @@ from etairl.storage import write_json
 from etairl.studies.digest import EVALUATION, Digest, kept_rows
 from etairl.studies.jobs import Job
 from etairl.studies.study_folder import Study
-
-LEARNER = "learner"
+from etairl.training.judging import LEARNER
 
 
 def _of_quarter(measure: str, number: int) -> Callable[[Mapping[str, Any]], float | None]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 SHARE = 0.9
-FEW = 5
+_FEW = 5
 """cycles whose mean counts: a lucky one is not enough"""
 
 
@@ -36,12 +36,12 @@ def milestone(
         seconds: of each cycle.
     """
     scores = _scores(rows, result)
-    if scores is None or len(scores) < FEW:
+    if scores is None or len(scores) < _FEW:
         return None
-    means = np.convolve(scores, np.full(FEW, 1.0 / FEW), "valid")
+    means = np.convolve(scores, np.full(_FEW, 1.0 / _FEW), "valid")
     if not (means >= SHARE).any():
         return None
-    first = int(np.argmax(means >= SHARE)) + FEW - 1
+    first = int(np.argmax(means >= SHARE)) + _FEW - 1
     row, after = rows[first], scores[first + 1 :]
     until = [row["cycle"] for row in rows[: first + 1]]
     took = None

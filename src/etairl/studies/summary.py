@@ -49,20 +49,23 @@ def result_rows(study: Study) -> list[ResultRow]:
     return [_row(job, digests[job.name], levels) for job in jobs]
 
 
-def _row(job: Job, digest: Digest, levels: "_Levels") -> ResultRow:
-    config, result = job.config, digest.result
-    last, ninety = result["remaining"], digest.milestone or {}
-    # The learner draws its actions: it is compared with an expert that does, where there is one.
-    alike = result.get("same_kind") or last
+def _distances(last: Mapping[str, Any], alike: Mapping[str, Any]) -> dict[str, float | None]:
     distances = {
         f"{name}{suffix}": alike[name][key]
         for name in ("mmd2_rho", "mmd2_mu", "mmd2_rho_raw", "mmd2_mu_raw")
         for suffix, key in (("", "value"), ("_low", "low"), ("_high", "high"), ("_floor", "floor"))
     }
     # Before version 0.3 floors were of other sizes, and a hint may be too low: these are none.
-    unfit = "beside" not in last or is_hint(alike["mmd2_mu"].get("floor_by"))
-    if unfit:
+    if "beside" not in last or is_hint(alike["mmd2_mu"].get("floor_by")):
         distances |= dict.fromkeys(name for name in distances if name.endswith("_floor"))
+    return distances
+
+
+def _row(job: Job, digest: Digest, levels: "_Levels") -> ResultRow:
+    config, result = job.config, digest.result
+    last, ninety = result["remaining"], digest.milestone or {}
+    # The learner draws its actions: it is compared with an expert that does, where there is one.
+    alike = result.get("same_kind") or last
     own, expert, random = last.get("score"), result["expert_return"], None
     if own is None:  # where there are many tasks a run has a score of its own
         random = levels.random_return(job)
@@ -88,7 +91,7 @@ def _row(job: Job, digest: Digest, levels: "_Levels") -> ResultRow:
         "beside": alike.get("beside"),
         "score": own,
         "success": last.get("success"),
-        **distances,
+        **_distances(last, alike),
         "best_cycle": result["best"]["cycle"],
         "best_mmd2_mu": result["best"]["mmd2_mu"],
         "collapsed_share": result["collapsed_share"],

@@ -1,6 +1,7 @@
 """The exact laboratory: η-weighted RL and inverse RL on finite MDPs, in double precision."""
 
 from etairl.tabular.columns import Saddle, generate
+from etairl.tabular.cost_families import GANCosts, LinearCosts
 from etairl.tabular.episodes import empirical_mu, sample_episodes
 from etairl.tabular.eta_criterion import criterion, critics, gradient
 from etairl.tabular.exact_measures import (
@@ -11,7 +12,7 @@ from etairl.tabular.exact_measures import (
     policy_from_occupancy,
     rho,
 )
-from etairl.tabular.game import Game, GANCosts, LinearCosts
+from etairl.tabular.game import Game
 from etairl.tabular.generators import (
     chain,
     go_stay,

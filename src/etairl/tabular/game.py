@@ -12,15 +12,14 @@ choose from are $\mathrm{conv}(\mathcal{D}) \subset \mathcal{M}_{\text{time}} \s
 random at the start; the `time`; the `phase`.
 """
 
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol, get_args, runtime_checkable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from jaxtyping import Float
-from typing_extensions import override
 
 from etairl.eta import Eta
-from etairl.penalties import GAN, WeightSet
+from etairl.tabular.cost_families import CostFamily
 from etairl.tabular.exact_measures import geometric_parameter, geometric_weights, mu, mu_in_time
 from etairl.tabular.mdp import MDP, PairTable
 from etairl.tabular.phase import phase_mu, phase_optimal
@@ -28,7 +27,6 @@ from etairl.tabular.rl import best_stationary, time_optimal
 from etairl.types import InputError, check_choice
 
 Within = Literal["stationary", "time", "phase"]
-FeatureTable = Float[np.ndarray, "state action feature"]
 
 
 def check_occupancy(mdp: MDP, expert: PairTable, mass: float | None = None) -> PairTable:
@@ -58,78 +56,6 @@ def check_occupancy(mdp: MDP, expert: PairTable, mass: float | None = None) -> P
     return expert
 
 
-def check_features(mdp: MDP, features: FeatureTable) -> FeatureTable:
-    """Return features [state, action, feature] of this MDP, finite and not all 0."""
-    features = np.asarray(features, dtype=np.float64)
-    if features.ndim != 3 or features.shape[:2] != mdp.c.shape or not features.shape[2]:
-        states, actions = mdp.c.shape
-        raise InputError(
-            f"features must have shape ({states}, {actions}, number of features), got "
-            f"{features.shape}"
-        )
-    if not np.isfinite(features).all():
-        first = np.argwhere(~np.isfinite(features))[0]
-        raise InputError(f"features{first.tolist()} is {features[tuple(first)]}: it must be finite")
-    if not features.any():
-        raise InputError("all features are 0 everywhere: they tell nobody from the expert")
-    return features
-
-
-@runtime_checkable
-class CostFamily(Protocol):
-    r"""Where costs come from: $\psi$ with its exact maximum."""
-
-    def maximum(self, own: PairTable, expert: PairTable) -> tuple[float, PairTable]:
-        r"""$\max_c\langle\mu-\mu_E, c\rangle - \psi(c)$, and a maximising cost."""
-        ...
-
-    def offset(self, cost: PairTable, expert: PairTable) -> float:
-        r"""$-\langle\mu_E, c\rangle - \psi(c)$: what $L(\mu, c)$ adds to $\langle\mu, c\rangle$."""
-        ...
-
-
-@dataclass(frozen=True, eq=False)
-class LinearCosts(CostFamily):
-    r"""$c = \sum_iw_if_i$ with weights in a set: `Ball` is EMMA's, `Simplex` WIEM's."""
-
-    features: FeatureTable
-    weights: WeightSet
-
-    def difference(self, own: PairTable, expert: PairTable) -> Float[np.ndarray, " feature"]:
-        r"""$\Delta = \langle\mu, f\rangle - \langle\mu_E, f\rangle$."""
-        return np.einsum("saf,sa->f", self.features, own - expert)
-
-    def cost(self, weights: Float[np.ndarray, " feature"]) -> PairTable:
-        r"""$\sum_iw_if_i$."""
-        return self.features @ weights
-
-    @override
-    def maximum(self, own: PairTable, expert: PairTable) -> tuple[float, PairTable]:
-        value, weights = self.weights.maximum(self.difference(own, expert))
-        return float(value), self.cost(weights)
-
-    @override
-    def offset(self, cost: PairTable, expert: PairTable) -> float:
-        return -float((expert * cost).sum())
-
-
-@dataclass(frozen=True)
-class GANCosts(CostFamily):
-    r"""$c = \log D$ with $\psi_{GAN}$: MEGAN's costs, GAIL's at $\eta=\delta_0$."""
-
-    penalty: GAN = field(default_factory=GAN)
-
-    @override
-    def maximum(self, own: PairTable, expert: PairTable) -> tuple[float, PairTable]:
-        value, cost = self.penalty.maximum(own, expert)
-        return float(value), cost
-
-    @override
-    def offset(self, cost: PairTable, expert: PairTable) -> float:
-        r"""Here it is $\langle\mu_E, \log(1-D)\rangle$."""
-        return -float((expert * cost).sum()) - float(self.penalty.penalty(cost, expert))
-
-
 class Response(NamedTuple):
     """The learner's best answer to a cost."""
 
@@ -156,8 +82,7 @@ class Game:
 
     def __post_init__(self):
         check_occupancy(self.mdp, self.expert)
-        if isinstance(self.costs, LinearCosts):
-            check_features(self.mdp, self.costs.features)
+        self.costs.check(self.mdp)
         check_choice("within", self.within, get_args(Within))
         if self.within == "phase" and geometric_parameter(self.eta) is None:
             raise InputError(f"{self.eta} has no phase; choose within='time'")
@@ -167,13 +92,6 @@ class Game:
         """Whether the dual is a proven lower bound of the value over `within`."""
         geometric = geometric_weights(self.eta, self.mdp.gamma) is not None
         return geometric or self.within != "stationary"
-
-    @property
-    def unit(self) -> float:
-        r"""The size of a cost: the largest feature, or 1 for $\log D$."""
-        if isinstance(self.costs, LinearCosts):
-            return float(np.abs(self.costs.features).max())
-        return 1.0
 
     def primal(self, occupancy: PairTable) -> float:
         r"""$\max_cL(\mu, c)$: how far the occupancy is from the expert's."""

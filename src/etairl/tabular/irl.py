@@ -26,6 +26,7 @@ from etairl.eta import Eta
 from etairl.penalties import Ball, Simplex
 from etairl.regularisers import Regulariser
 from etairl.tabular.columns import Saddle, generate
+from etairl.tabular.cost_families import FeatureTable, GANCosts, LinearCosts, check_features
 from etairl.tabular.eta_criterion import gradient
 from etairl.tabular.exact_measures import (
     check_weights,
@@ -34,15 +35,7 @@ from etairl.tabular.exact_measures import (
     policy_from_occupancy,
     weighted,
 )
-from etairl.tabular.game import (
-    FeatureTable,
-    Game,
-    GANCosts,
-    LinearCosts,
-    Within,
-    check_features,
-    check_occupancy,
-)
+from etairl.tabular.game import Game, Within, check_occupancy
 from etairl.tabular.mdp import MDP, PairTable, PolicyTable
 from etairl.tabular.operators import NONE, evaluate
 from etairl.tabular.phase import flow_polytope
@@ -107,15 +100,16 @@ def lpal(
     flow, costs = flow_polytope(mdp, eta), LinearCosts(features, Simplex())
     classical = geometric_weights(eta, mdp.gamma) is not None
     game = Game(mdp, eta, expert, costs, "stationary" if classical else "phase")
+    unit = costs.unit
     columns, count = flow.matrix.shape[1], features.shape[-1]
     excess = np.zeros((count, columns + 1))
     # The solver's own tolerances are absolute.
-    excess[:, columns - flow.size : columns] = features.reshape(flow.size, count).T / game.unit
+    excess[:, columns - flow.size : columns] = features.reshape(flow.size, count).T / unit
     excess[:, -1] = -1.0
     solution = linprog(
         np.append(np.zeros(columns), 1.0),
         A_ub=excess,
-        b_ub=np.einsum("saf,sa->f", features, expert) / game.unit,
+        b_ub=np.einsum("saf,sa->f", features, expert) / unit,
         A_eq=sp.hstack([flow.matrix, sp.csr_array((flow.matrix.shape[0], 1))]),
         b_eq=flow.rhs,
         bounds=[(0.0, None)] * columns + [(None, None)],
@@ -138,7 +132,7 @@ def lpal(
         shares=np.ones(1),
         iterations=int(solution.nit),
         proven=True,
-        solved=bool(abs(primal - dual) <= tolerance * game.unit / (1.0 - mdp.gamma)),
+        solved=bool(abs(primal - dual) <= tolerance * unit / (1.0 - mdp.gamma)),
     )
 
 

@@ -18,8 +18,9 @@ from jaxtyping import Float
 from etairl.eta import Eta
 from etairl.penalties import WeightSet
 from etairl.regularisers import Regulariser
+from etairl.tabular.cost_families import FeatureTable, check_features
 from etairl.tabular.exact_measures import geometric_weights, mu, mu_in_time
-from etairl.tabular.game import FeatureTable, check_features, check_occupancy
+from etairl.tabular.game import check_occupancy
 from etairl.tabular.mdp import MDP, PairTable
 from etairl.tabular.operators import policy_iteration
 from etairl.tabular.rl import time_optimal

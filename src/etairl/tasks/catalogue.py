@@ -8,8 +8,7 @@ from etairl.tasks.fork_world import NAME as FORK
 from etairl.tasks.fork_world import ForkPolicy
 from etairl.tasks.navigation_world import NAME, LakeWorld, navigation_goals
 from etairl.tasks.planner import PlannerPolicy
-from etairl.tasks.product import TaskSpace
-from etairl.types import Policy
+from etairl.types import Policy, TaskSpace
 
 
 class TaskEntry(NamedTuple):

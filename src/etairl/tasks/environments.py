@@ -13,8 +13,8 @@ from etairl.tasks.fork_world import ForkTask
 from etairl.tasks.horizon import AbsorbingTask, GuardedTask
 from etairl.tasks.navigation_world import NAME as NAVIGATION
 from etairl.tasks.navigation_world import NavigationTask
-from etairl.tasks.product import LawName, ProductTask
-from etairl.types import HorizonMode, InputError, RejoinableTask, Task, check_choice
+from etairl.tasks.product import ProductTask
+from etairl.types import HorizonMode, InputError, LawName, RejoinableTask, Task, check_choice
 
 # In the paper's simulator the contact forces of Ant were zeros; without them there are 27 columns.
 _OPTIONS: dict[str, dict[str, Any]] = {
@@ -65,18 +65,12 @@ def make_task(
     Returns:
         The task; its rows are checked for NaN as they come.
     """
-    if envs < 1:
-        raise InputError(f"at least one copy of the environment is needed, got {envs}")
     check_choice("mode", mode, get_args(HorizonMode))
     if engine is not None:
         check_choice("engine", engine, ("envpool", "gymnasium", "numpy"))
     if law is not None:
         check_choice("law", law, get_args(LawName))
-    for name, value in (("horizon", horizon), ("threads", threads)):
-        if value is not None and value < 1:
-            raise InputError(f"{name} must be at least 1, got {value}")
-    if seed < 0:
-        raise InputError(f"the seed must be >= 0, got {seed}")
+    _check_numbers(envs, horizon, threads, seed)
     plain = imported(environment)
     space = task_space(plain) if law is not None else None
     if space is not None and mode == "absorbing":
@@ -90,6 +84,16 @@ def make_task(
     if space is not None and law is not None:
         return ProductTask(guarded, space, seed, law)
     return AbsorbingTask(guarded) if mode == "absorbing" else guarded
+
+
+def _check_numbers(envs: int, horizon: int | None, threads: int | None, seed: int) -> None:
+    if envs < 1:
+        raise InputError(f"at least one copy of the environment is needed, got {envs}")
+    for name, value in (("horizon", horizon), ("threads", threads)):
+        if value is not None and value < 1:
+            raise InputError(f"{name} must be at least 1, got {value}")
+    if seed < 0:
+        raise InputError(f"the seed must be >= 0, got {seed}")
 
 
 def _of_our_own(

@@ -11,7 +11,7 @@ from etairl.types import InputError
 
 GRIPPER = np.array([1.34183475, 0.74910103, 0.53472518])
 """where every episode starts"""
-TOLERANCE = 0.05
+_TOLERANCE = 0.05
 _NEAREST, _FARTHEST = 0.05, 0.10
 _RANGE = 0.15
 _REACH = 0.30
@@ -46,7 +46,7 @@ def fetch_goals(sparse: bool) -> Goals:
     """Of the simulator's columns (achieved goal, desired goal, observation) the observation."""
     return Goals(
         place=(0, 1, 2),
-        tolerance=TOLERANCE,
+        tolerance=_TOLERANCE,
         laws={"training": near_goals, "full": all_goals},
         columns=slice(6, 16),
         sparse=sparse,

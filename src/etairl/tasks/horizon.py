@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+from typing_extensions import override
 
 from etairl.types import (
     DivergedError,
@@ -16,7 +17,7 @@ from etairl.types import (
 )
 
 
-class AbsorbingTask:
+class AbsorbingTask(Task):
     """A world whose early ends lead to an absorbing state.
 
     Observations get one more column: 0 in the world, 1 in the absorbing state, whose other columns
@@ -31,12 +32,17 @@ class AbsorbingTask:
         self.spec = replace(task.spec, obs_dim=task.spec.obs_dim + 1, observation_names=names)
         self.resets, self.replay = task.resets, task.replay
 
+    @property
+    @override
+    def absorbing(self) -> bool:
+        return True
+
+    @override
     def reset(self) -> np.ndarray:
-        """Start a new episode in every copy."""
         return _marked(self._task.reset(), np.zeros(self.envs, bool))
 
+    @override
     def step(self, actions: np.ndarray) -> Step:
-        """Act in all copies."""
         step = self._task.step(actions)
         return step._replace(observations=_marked(step.observations, step.terminated))
 
@@ -48,7 +54,7 @@ def _marked(observations: np.ndarray, absorbed: np.ndarray) -> np.ndarray:
     return marked
 
 
-class GuardedTask:
+class GuardedTask(RejoinableTask):
     """Stops with a sentence when a simulator, or a policy, gives NaN or infinity."""
 
     def __init__(self, task: RejoinableTask):
@@ -56,8 +62,8 @@ class GuardedTask:
         self.spec, self.envs, self.horizon = task.spec, task.envs, task.horizon
         self.resets, self.replay, self.rejoin = task.resets, task.replay, task.rejoin
 
+    @override
     def reset(self) -> np.ndarray:
-        """Start a new episode in every copy."""
         observations = self._task.reset()
         bad = ~np.isfinite(observations).all(axis=1)
         if bad.any():
@@ -67,6 +73,7 @@ class GuardedTask:
             )
         return observations
 
+    @override
     def step(self, actions: np.ndarray) -> Step:
         """Act, and check the result for NaN and infinity."""
         if not np.isfinite(actions.sum()):
@@ -91,7 +98,7 @@ def with_absorbing(t: Trajectories, task: Task) -> Trajectories:
 
     Where an episode that was cut led to stays unknown unless it was recorded.
     """
-    if not isinstance(task, AbsorbingTask):
+    if not task.absorbing:
         return t
     ended, final = t.terminated[t.last_rows], t.final_observations
     if final is None and ended.all():
@@ -115,7 +122,7 @@ def with_self_loops(t: Trajectories, task: Task) -> Trajectories:
     value of having ended is learned; it does not count as a transition. An episode that was cut, or
     ended with its last step, has none. Episodes of other tasks stay as they are.
     """
-    if not isinstance(task, AbsorbingTask):
+    if not task.absorbing:
         return t
     early = t.terminated[t.last_rows] & (t.durations < task.horizon)
     behind, offsets = t.offsets[1:][early], offsets_of(t.lengths + early)

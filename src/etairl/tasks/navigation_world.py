@@ -17,7 +17,7 @@ from etairl.types import InputError, Spec, Step
 
 NAME = "etairl/Navigation-v0"
 HORIZON = 50
-TOLERANCE = 1.0
+_TOLERANCE = 1.0
 """a target within one step is reached"""
 _SLACK = 1e-14  # of the side: how far outside of a lake a point of contact is put
 
@@ -189,7 +189,7 @@ def navigation_goals(world: LakeWorld) -> Goals:
     """Targets anywhere on land; the cost is the distance that is left."""
     return Goals(
         place=(0, 1),
-        tolerance=TOLERANCE,
+        tolerance=_TOLERANCE,
         laws={"training": world.draw, "full": world.draw},
         columns=slice(0, 2 + len(world.lakes)),
         possible=world.check_targets,

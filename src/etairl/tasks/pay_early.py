@@ -11,7 +11,7 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
-STAY, GO = 0, 1
+_GO = 1
 
 
 class GoStay(gymnasium.Env[np.ndarray, int | np.int64]):
@@ -32,8 +32,8 @@ class GoStay(gymnasium.Env[np.ndarray, int | np.int64]):
     def step(self, action: int | np.int64) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Stay, or go for good."""
         stay, go, after = self.costs
-        cost = after if self.gone else (go if action == GO else stay)
-        self.gone = self.gone or bool(action == GO)
+        cost = after if self.gone else (go if action == _GO else stay)
+        self.gone = self.gone or bool(action == _GO)
         return self._seen(), -cost, False, False, {}
 
     def _seen(self) -> np.ndarray:

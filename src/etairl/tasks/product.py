@@ -7,53 +7,13 @@ $$\bar P(s', \theta' \mid s, \theta, a) = P(s' \mid s, a)\, 1[\theta' = \theta],
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Num
 
-from etairl.types import InputError, RejoinableTask, Step
+from etairl.types import InputError, MultiTask, RejoinableTask, Step
 from etairl.types.protocols import Observations, PastActions, PerCopy
-
-StateRows = Float[np.ndarray, "n state"]
-Tasks = Float[np.ndarray, "n task"]
-TaskLaw = Callable[[np.random.Generator, int], Tasks]
-"""$F$: draws so many tasks"""
-LawName = Literal["training", "full"]
-
-
-@runtime_checkable
-class TaskSpace(Protocol):
-    r"""$\Theta$: what a task is, what it costs, when it is solved, and which tasks there are."""
-
-    @property
-    def dim(self) -> int:
-        """Numbers of a task vector."""
-        ...
-
-    @property
-    def columns(self) -> slice:
-        """Of the engine's observations those that are the state: no task of the engine's own."""
-        ...
-
-    @property
-    def laws(self) -> dict[LawName, TaskLaw]:
-        """training: what demonstrations show. full: every task."""
-        ...
-
-    def check(self, tasks: Tasks) -> None:
-        """Refuse tasks that cannot be."""
-        ...
-
-    def costs(
-        self, states: StateRows, actions: Num[np.ndarray, "n act"], reached: StateRows, tasks: Tasks
-    ) -> Float[np.ndarray, " n"]:
-        r"""$c_\theta(s, a)$, once it is known which states were reached."""
-        ...
-
-    def success(self, states: StateRows, tasks: Tasks) -> Bool[np.ndarray, " n"]:
-        """Is the task solved in this state?"""
-        ...
+from etairl.types.task_space import LawName, Mend, StateRows, TaskLaw, Tasks, TaskSpace
 
 
 @dataclass(frozen=True)
@@ -72,7 +32,7 @@ class Goals:
     sparse: bool = False
     possible: Callable[[np.ndarray], None] | None = None
     """refuses places that cannot be"""
-    mend: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None
+    mend: Mend | None = None
     """moves observations and actions, such as generated ones, to the nearest possible ones"""
 
     @property
@@ -103,7 +63,7 @@ class Goals:
         return self.distances(states, tasks) <= self.tolerance
 
 
-class ProductTask:
+class ProductTask(MultiTask, RejoinableTask):
     """An engine with a task in every copy, drawn from a law or assigned.
 
     Tasks are single precision, as observations are: `observations[:, -dim:]` are the tasks.

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 
 from etairl.demos import Demos, Selection, load_demos
-from etairl.tasks.product import ProductTask, check_tasks
+from etairl.tasks.product import check_tasks
 from etairl.training.flat import flatten
 from etairl.training.settings import TrainConfig
-from etairl.types import InputError, Spec, Task, Trajectories
+from etairl.types import InputError, MultiTask, Spec, Task, Trajectories
 
 _MOST_OUTSIDE = 0.1
 """share of demonstrated actions that may lie beyond the bounds of the environment"""
@@ -36,8 +36,8 @@ def fitting_demos(config: TrainConfig, task: Task, select: Selection | None) -> 
     if shown.act_dim:
         _check_kind(config, demos, spec)
         _check_bounds(config, demos, spec)
-    if isinstance(task, ProductTask):
-        check_demonstrated_tasks(config.demos, shown, task)
+    if task.multi is not None:
+        check_demonstrated_tasks(config.demos, shown, task.multi)
     try:
         # Whatever the environment calls its columns, the file's own names stay known.
         names = {"observation_names": demos.spec.observation_names}
@@ -59,7 +59,7 @@ def _check_observations_will_do(config: TrainConfig) -> None:
     """Refuse settings that need the expert's actions, where there are none."""
     flat, none = flatten(config), f"{config.demos}: these demonstrations have no actions"
     clones = {"--warm-start": flat.get("warm_start"), "--cloning": flat.get("cloning")}
-    clones |= {"--omega kl": config.omega == "kl"}
+    clones[f"--omega {config.omega}"] = config.regulariser.relative
     if asked := [option for option, wanted in clones.items() if wanted]:
         raise InputError(f"{none}, and nothing can be cloned: leave out {', '.join(asked)}")
     if flat.get("expert_share"):
@@ -139,7 +139,7 @@ def _interval(low: np.ndarray, high: np.ndarray) -> str:
     return f"[{low.min():g}, {high.max():g}]"
 
 
-def check_demonstrated_tasks(source: str, t: Trajectories, task: ProductTask) -> None:
+def check_demonstrated_tasks(source: str, t: Trajectories, task: MultiTask) -> None:
     """Refuse demonstrations whose tasks are missing, of another size, or not those observed."""
     environment = task.spec.environment
     if t.tasks is None:

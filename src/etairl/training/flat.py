@@ -16,6 +16,7 @@ from etairl.costs.family import CostConfig
 from etairl.decoding import checked
 from etairl.demos.sources import located
 from etairl.eta import parse_eta
+from etairl.regularisers import parse_regulariser
 from etairl.solvers.players import SOLVERS
 from etairl.solvers.solver import SolverConfig
 from etairl.training.horizons import implied_horizon
@@ -175,7 +176,7 @@ def _temperature(
         return implied
     if algorithm.cost.temperature is not None and settled["frozen_cost"] is None:
         return implied | {"temperature": algorithm.cost.temperature}
-    if settled["omega"] not in ("entropy", "kl"):
+    if not parse_regulariser(settled["omega"]).adaptive:
         # An adaptive temperature aims at an entropy or a divergence.
         return implied | {"temperature": settled["first_temperature"]}
     return implied

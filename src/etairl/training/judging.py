@@ -11,7 +11,6 @@ from etairl.demos.action_kind import BY_A_GUESS, playing_of
 from etairl.evaluation.explanation import FeatureGap
 from etairl.evaluation.timeline import Expert, timeline
 from etairl.rollouts import UniformPolicy
-from etairl.tasks.product import ProductTask
 from etairl.training.behaviour import Behaviour, judge
 from etairl.training.experts import expert_of
 from etairl.training.fitting import fitting_demos, held_out_demos
@@ -175,7 +174,7 @@ def judge_all(stage: Stage, longer: bool = False, gaps: Gaps | None = None) -> l
     """
     prepared, headline = stage.prepared, stage.kinds[0]
     outcomes = {}
-    if isinstance(prepared.task, ProductTask):
+    if prepared.task.multi is not None:
         stage.say("playing on all tasks")
         new = playing_seed(prepared.config, stage.seed + 1_000)
         drawn = headline == "drawn"

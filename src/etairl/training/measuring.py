@@ -4,9 +4,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool
 
 from etairl.algorithms.girl import Cycle, State, as_points
 from etairl.buffers import EpisodeBuffer
@@ -14,6 +12,7 @@ from etairl.evaluation.diagnostics import collapsed, diagnose
 from etairl.evaluation.progress import Progress
 from etairl.evaluation.timeline import Expert
 from etairl.experience import ExpertBuffer
+from etairl.networks import all_finite
 from etairl.runs import RunDirectory
 from etairl.solvers.learned import save_policy
 from etairl.solvers.policy import ActionScaling
@@ -71,7 +70,7 @@ def _at_bounds(task: Task, played: Trajectories) -> float:
 def check_finite(prepared: Prepared, cycle: Cycle) -> None:
     """All of both players: the infos of a cycle are from before its last update."""
     state = cycle.state
-    if _all_finite((state.cost, state.solver, cycle.cost_info)):
+    if all_finite((state.cost, state.solver, cycle.cost_info)):
         return
     # Whatever broke afterwards: a cost that is not a number comes first.
     t = cycle.rolled_out
@@ -88,9 +87,22 @@ def check_finite(prepared: Prepared, cycle: Cycle) -> None:
                 raise FloatingPointError(f"NaN or infinity in {where} after cycle {state.cycles}")
 
 
-@jax.jit
-def _all_finite(tree: Any) -> Bool[Array, ""]:
-    return jnp.stack([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(tree)]).all()
+def _remaining(prepared: Prepared, buffer: EpisodeBuffer, cycles: int) -> Trajectories:
+    """Whole episodes of the last cycles, in the units of the environment."""
+    config, scaling = prepared.config, ActionScaling(prepared.task.spec)
+    t = buffer.trajectories(buffer.newest(cycles=cycles, first=config.girl.episodes))
+    t = replace(t, actions=scaling.to_task(t.actions))
+    return without_absorbing(t) if config.mode == "absorbing" else t
+
+
+def _stage(prepared: Prepared, solver: Any, path: Path) -> Stage:
+    """The learner, and beside it a clone, which is kept in the folder of the run."""
+    policies: dict[str, Policy] = {LEARNER: prepared.game.solver.policy(solver)}
+    if prepared.demos.trajectories.act_dim:
+        cloned = make_clone(prepared)
+        keep_clone(cloned, path)
+        policies[CLONING] = clone_policy(cloned, prepared.demos.spec)
+    return Stage(prepared, policies, FRESH_EPISODES)
 
 
 def write_result(
@@ -115,20 +127,10 @@ def write_result(
     cost = prepared.game.cost
     save_tree(path / "cost.safetensors", cost.stored(cost.learned(state.cost, settled)))
     last = rows[-config.girl.remaining_cycles :]
-    whole = buffer.newest(cycles=len(last), first=config.girl.episodes)
-    remaining = buffer.trajectories(whole)
-    scaling = ActionScaling(prepared.task.spec)
-    remaining = replace(remaining, actions=scaling.to_task(remaining.actions))
-    if config.mode == "absorbing":
-        remaining = without_absorbing(remaining)
+    remaining = _remaining(prepared, buffer, len(last))
     returns, expert = remaining.returns, prepared.demos.trajectories.returns
     assert returns is not None
-    policies: dict[str, Policy] = {LEARNER: prepared.game.solver.policy(solver)}
-    if prepared.demos.trajectories.act_dim:
-        cloned = make_clone(prepared)
-        keep_clone(cloned, path)
-        policies[CLONING] = clone_policy(cloned, prepared.demos.spec)
-    stage = Stage(prepared, policies, FRESH_EPISODES)
+    stage = _stage(prepared, solver, path)
     shown = stage.experts[stage.kinds[0]]
     drawn = stage.experts["drawn"]  # as the learner's actions in its replay
     collapse = collapsed(rows)

@@ -15,10 +15,9 @@ from jaxtyping import Float
 from etairl.evaluation.matching import score
 from etairl.rollouts import UniformPolicy, collect
 from etairl.tasks import make_task, planned_expert
-from etairl.tasks.product import ProductTask
 from etairl.training.preparation import Prepared
 from etairl.training.settings import TrainConfig
-from etairl.types import Policy, Trajectories, joined
+from etairl.types import MultiTask, Policy, Trajectories, joined
 
 EXPERT = "expert"
 _CHANCE_EPISODES = 25
@@ -78,12 +77,12 @@ def play_tasks(
     copies = -(-each // -(-each // _MOST_COPIES))
     horizon = longer * config.horizon
     task = make_task(config.env, copies, horizon=horizon, seed=seed)
-    assert isinstance(task, ProductTask)
-    return [_in_turn(task, role, tasks, np.random.default_rng([seed, 13])) for role in roles]
+    assert task.multi is not None
+    return [_in_turn(task.multi, role, tasks, np.random.default_rng([seed, 13])) for role in roles]
 
 
 def _in_turn(
-    task: ProductTask,
+    task: MultiTask,
     role: Role,
     tasks: Float[np.ndarray, "episodes task"],
     rng: np.random.Generator,
@@ -106,9 +105,9 @@ def demonstrated_tasks(prepared: Prepared, episodes: int, seed: int) -> np.ndarr
 
 def success_rate(prepared: Prepared, played: Trajectories) -> float | None:
     """Share of episodes whose last state solves the task; None where there is a single task."""
-    if not isinstance(prepared.task, ProductTask) or played.final_observations is None:
+    if (task := prepared.task.multi) is None or played.final_observations is None:
         return None
-    return float(prepared.task.success(played.final_observations).mean())
+    return float(task.success(played.final_observations).mean())
 
 
 @dataclass(frozen=True)
@@ -122,7 +121,7 @@ class ReturnScale:
     def of(prepared: Prepared) -> "ReturnScale | None":
         """From the demonstrations and a random policy; None where these tell no difference."""
         returns = prepared.demos.trajectories.returns
-        if not isinstance(prepared.task, ProductTask) or returns is None:
+        if prepared.task.multi is None or returns is None:
             return None
         seed = prepared.config.seed + 4_000_037
         tasks = demonstrated_tasks(prepared, _CHANCE_EPISODES, seed)
@@ -152,15 +151,15 @@ def generalise(
 
     The last two try ten tasks, and all of them only where ten leave the scale of scores open.
     """
-    config = prepared.config
-    assert isinstance(prepared.task, ProductTask)
-    expert = planned_expert(prepared.task.spec.environment or config.env)
-    ends = {"random": Role(UniformPolicy(prepared.task))}
+    config, task = prepared.config, prepared.task.multi
+    assert task is not None
+    expert = planned_expert(task.spec.environment or config.env)
+    ends = {"random": Role(UniformPolicy(task))}
     if expert is not None:
         ends |= {EXPERT: Role(expert, drawn)}
     # At most as many steps as with the horizon of training.
     many = min(max(2, episodes // LONGER), _MOST_TASKS)
-    tasks = prepared.task.space.laws["full"](np.random.default_rng([seed, 19]), many)
+    tasks = task.space.laws["full"](np.random.default_rng([seed, 19]), many)
     judged = [Role(policy, drawn) for policy in policies.values()]
     together = play_tasks(config, judged, seed, tasks, LONGER)
     scaled = play_tasks(config, list(ends.values()), seed, tasks[:_FIRST_TASKS], LONGER)

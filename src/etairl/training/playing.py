@@ -6,7 +6,6 @@ import numpy as np
 
 from etairl.rollouts import collect
 from etairl.tasks import make_task, without_absorbing
-from etairl.tasks.product import ProductTask
 from etairl.training.multitask import Role, demonstrated_tasks, play_tasks
 from etairl.training.preparation import Prepared
 from etairl.training.settings import TrainConfig
@@ -26,7 +25,7 @@ def play_again(
         longer: by how much the horizon is longer than that of training.
     """
     config = prepared.config
-    if not isinstance(prepared.task, ProductTask):
+    if prepared.task.multi is None:
         return [play(config, role.policy, episodes, seed, role.drawn, longer) for role in roles]
     tasks = demonstrated_tasks(prepared, episodes, seed)
     return play_tasks(config, roles, playing_seed(config, seed), tasks, longer)

@@ -1,6 +1,7 @@
 """Everything that a run needs, loaded and checked before anything is written."""
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -8,7 +9,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from etairl.algorithms.girl import Generated, Girl, State, as_points
+from etairl.algorithms.girl import Cycle, Generated, Girl, State, as_points, girl
 from etairl.buffers import EpisodeBuffer
 from etairl.costs.family import Cost
 from etairl.costs.frozen import Frozen
@@ -28,7 +29,6 @@ from etairl.idle import (
     train_generator,
 )
 from etairl.networks import MLP
-from etairl.regularisers import parse_regulariser
 from etairl.solvers.cloning import CloningConfig, clone
 from etairl.solvers.policy import ActionScaling
 from etairl.storage import holds_anything, load_tree
@@ -90,6 +90,14 @@ class Prepared(NamedTuple):
     def make_buffer(self) -> EpisodeBuffer:
         """Memory for the replay."""
         return self.game.make_buffer(self.task)
+
+    def cycles(
+        self, state: State | None = None, buffer: EpisodeBuffer | None = None
+    ) -> Iterator[Cycle]:
+        """The game from there on; if left out, from its beginning."""
+        state = self.begin() if state is None else state
+        buffer = self.make_buffer() if buffer is None else buffer
+        return girl(self.game, self.task, self.expert, buffer, state)
 
     def warnings(self) -> list[str]:
         """What a user should know before a run begins: of its data, solver and cost."""
@@ -155,7 +163,7 @@ def prepare(
         config.mode == "absorbing",
         config.horizon,
         config.future.eta,
-        parse_regulariser(config.omega),
+        config.regulariser,
         config.solver.gamma_rl,
         config.future,
     )

@@ -1,9 +1,11 @@
 """The one way to start a run: prepare → lock → open → play → finish.
 
-`train`, `resume`, `demo`, the workers of a study and `etairl.train` all go through `open_run`. The
-loop is the algorithm's own generator; here it meets the run directory. Everything that is written
-per cycle follows from the settings alone: a run that was killed and resumed writes the same bytes
-as an unbroken one. Times, which cannot, are kept apart in `timing.jsonl`.
+`train`, `resume`, `demo`, the workers of a study and `etairl.train` all go through `open_run`, and
+`expert` through its twin `open_expert`; whoever wants the game without a folder asks
+`Prepared.cycles`. The loop is the algorithm's own generator; here it meets the run directory.
+Everything that is written per cycle follows from the settings alone: a run that was killed and
+resumed writes the same bytes as an unbroken one. Times, which cannot, are kept apart in
+`timing.jsonl`.
 """
 
 import time
@@ -16,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from etairl.algorithms.girl import Cycle, State, girl
+from etairl.algorithms.girl import Cycle, State
 from etairl.buffers import EpisodeBuffer
 from etairl.decoding import encode
 from etairl.evaluation.progress import Progress
@@ -133,6 +135,11 @@ class Session:
         return self.directory.finished
 
     @property
+    def transitions(self) -> int:
+        """Made so far."""
+        return self.rows[-1]["transitions"] if self.rows else 0
+
+    @property
     def prepared(self) -> Prepared:
         """Everything that does not change."""
         assert self._prepared is not None, "a finished run is not prepared again"
@@ -189,9 +196,8 @@ class Session:
 
     def _cycles(self, reached: Reached, buffer: EpisodeBuffer) -> Iterator[Cycle]:
         """The game from there on, slower after each recovery."""
-        prepared = self.prepared
-        game = slowed(prepared.game, Progress.of(self.rows).recoveries)
-        return girl(game, prepared.task, prepared.expert, buffer, reached.state)
+        game = slowed(self.prepared.game, Progress.of(self.rows).recoveries)
+        return self.prepared._replace(game=game).cycles(reached.state, buffer)
 
     def _log(self, row: dict[str, Any], events: EventLog, since: float) -> float:
         """A line of metrics, and one of the time that it took; returns when that was."""

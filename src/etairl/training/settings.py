@@ -11,7 +11,7 @@ from etairl.decoding import checked
 from etairl.eta import parse_eta
 from etairl.idle import IdleConfig
 from etairl.measures import EpisodeChoice, FutureSampler, Method
-from etairl.regularisers import parse_regulariser
+from etairl.regularisers import Regulariser, parse_regulariser
 from etairl.solvers.players import SACSettings
 from etairl.solvers.solver import SolverConfig
 from etairl.types import HorizonMode, InputError, check_choice, check_range, check_seed
@@ -108,13 +108,12 @@ class TrainConfig:
             if text is not None and str(parse_eta(text)) != text:
                 raise InputError(f"write {name} as {parse_eta(text)}, not as {text}")
         _ = self.future  # refuses what no sampler can do
-        parse_regulariser(self.omega)
-        self.solver.check(self.omega)
+        self.solver.check(self.regulariser)
         self._check_idle()
         self.choices.check_solver(self.solver.kind, self.frozen_cost is not None)
         if self.frozen_cost is None:  # a cost that learns no more goes with every solver
-            players = (self.eta, self.omega, self.solver.temperature, self.solver.weighs_time)
-            self.cost.check(Players(*players))
+            price, weighs_time = self.solver.temperature, self.solver.weighs_time
+            self.cost.check(Players(self.regulariser, price, weighs_time))
             self.choices.check(self.cost, self.eta)
 
     @staticmethod
@@ -147,6 +146,11 @@ class TrainConfig:
     def choices(self) -> Algorithm:
         """What the algorithm stands for."""
         return ALGORITHMS[self.algorithm]
+
+    @property
+    def regulariser(self) -> Regulariser:
+        """That of the policy, with weight 1."""
+        return parse_regulariser(self.omega)
 
     @property
     def future(self) -> FutureSampler:

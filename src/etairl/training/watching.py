@@ -7,7 +7,6 @@ import numpy as np
 
 from etairl.demos import Demos
 from etairl.evaluation.matching import Reference
-from etairl.tasks.product import ProductTask
 from etairl.training.fitting import held_out_demos
 from etairl.training.settings import TrainConfig
 from etairl.types import Task, Trajectories
@@ -35,7 +34,7 @@ class Watched:
         With many tasks always the latter: those of others are not the ones that it plays.
         """
         shown, held_out = demos.trajectories, None
-        if not isinstance(task, ProductTask):
+        if task.multi is None:
             held_out = held_out_demos(config, task, len(shown))
         if held_out is None:
             name, reference = IN_USE, Reference.of(shown, demos.standardiser, exact=False)

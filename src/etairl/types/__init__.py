@@ -3,6 +3,7 @@
 from etairl.types.checks import is_image
 from etairl.types.protocols import HorizonMode, MultiTask, Policy, RejoinableTask, Step, Task
 from etairl.types.spec import DivergedError, InputError, Spec, check_choice, check_range, check_seed
+from etairl.types.task_space import LawName, TaskSpace
 from etairl.types.trajectories import (
     FutureBatch,
     Trajectories,
@@ -17,12 +18,14 @@ __all__ = [
     "FutureBatch",
     "HorizonMode",
     "InputError",
+    "LawName",
     "MultiTask",
     "Policy",
     "RejoinableTask",
     "Spec",
     "Step",
     "Task",
+    "TaskSpace",
     "Trajectories",
     "check_choice",
     "check_range",

@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Num
 
 from etairl.types.spec import Spec
+from etairl.types.task_space import TaskSpace
 
 HorizonMode = Literal["terminating", "fixed", "absorbing"]
 """terminating: as the environment does. fixed: early ends switched off. absorbing: early ends lead
@@ -37,6 +38,16 @@ class Task(Protocol):
     horizon: int
     resets: PerCopy
     """how often each copy was reset; with the seed this fixes where its next episode starts"""
+
+    @property
+    def absorbing(self) -> bool:
+        """Whether early ends lead to an absorbing state, which the last column marks."""
+        return False
+
+    @property
+    def multi(self) -> "MultiTask | None":
+        """This task, if each of its copies has a task vector; None where there is a single task."""
+        return None
 
     def replay(self, resets: PerCopy) -> None:
         """Bring a fresh task to where one with these `resets` was, so that a run can resume."""
@@ -73,8 +84,15 @@ class RejoinableTask(Task, Protocol):
 class MultiTask(Task, Protocol):
     """A task whose copies have a task vector each, which their observations end with."""
 
+    space: TaskSpace
+    """which tasks there are"""
     tasks: Float[np.ndarray, "envs task"]
     """of the current episode of each copy"""
+
+    @property
+    def multi(self) -> "MultiTask":
+        """This task."""
+        return self
 
     def assign(self, tasks: Float[np.ndarray, "envs task"] | None) -> None:
         """Tasks of the episodes that start from now on, copy by copy; None draws them again."""

@@ -33,7 +33,7 @@ def dirac(steps: int) -> LawFormula:
     return lambda k: float(k == steps)
 
 
-def time_weights(law: LawFormula, gamma: float, horizon: int) -> StepWeights:
+def summed_weights(law: LawFormula, gamma: float, horizon: int) -> StepWeights:
     r"""$w_n = \sum_{t+k=n}\gamma^t\,\eta(k)$, term by term."""
     eta = [law(k) for k in range(horizon)]
     powers = [gamma**t for t in range(horizon)]

@@ -11,8 +11,9 @@ from etairl.penalties import Simplex
 from etairl.replication.claims import brute
 from etairl.replication.claims.claim import HALF, ROUNDING, Claim, verdict_of, worlds
 from etairl.tabular.columns import generate
+from etairl.tabular.cost_families import FeatureTable, LinearCosts
 from etairl.tabular.exact_measures import future, measure_entropy, mu, policy_from_occupancy, rho
-from etairl.tabular.game import FeatureTable, Game, LinearCosts, Within
+from etairl.tabular.game import Game, Within
 from etairl.tabular.generators import fork, go_stay, go_stay_policy, hidden_start, random_policy
 from etairl.tabular.irl import lpal, megan, wiem
 from etairl.tabular.mdp import MDP, PairTable, PolicyTable
@@ -90,7 +91,7 @@ def duality(trials: int = 10) -> Claim:
                 phases = wiem(mdp, eta, mixed, features, "phase")
                 wrong = max(wrong, abs(phases.primal - program), abs(phases.dual - program))
                 gap = max(gap, megan(mdp, eta, mixed, "time").gap)
-            weights = brute.time_weights(law, mdp.gamma, 48)
+            weights = brute.summed_weights(law, mdp.gamma, 48)
             program = brute.least_excess_in_time(mdp, weights, mixed, features)
             in_time = wiem(mdp, eta, mixed, features, "time")
             wrong = max(wrong, abs(in_time.primal - program), abs(in_time.dual - program))
@@ -178,7 +179,7 @@ def tower(trials: int = 30) -> Claim:
         policy = random_policy(rng, mdp)
         for eta, law in LAWS:
             forms = tower_forms(mdp, policy, mdp.c, eta)
-            weights = brute.time_weights(law, mdp.gamma, 160)
+            weights = brute.summed_weights(law, mdp.gamma, 160)
             forms.append(brute.cost_of(mdp, policy, weights))
             worst = max(worst, float(np.ptp(forms)))
     literal = tower_forms(go_stay(1.0, 1.0, 1.0), go_stay_policy(0.5), np.ones((2, 2)), Dirac(0))

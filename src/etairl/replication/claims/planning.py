@@ -109,7 +109,7 @@ def policy_gradient(trials: int = 20) -> Claim:
 
 def _slope(mdp: MDP, policy: PolicyTable, law: brute.LawFormula, direction: PolicyTable) -> float:
     """Of the criterion along a direction, by differences of its definition."""
-    step, weights = 1e-4 * policy.min(), brute.time_weights(law, mdp.gamma, _STEPS)
+    step, weights = 1e-4 * policy.min(), brute.summed_weights(law, mdp.gamma, _STEPS)
     ahead, behind = (brute.cost_of(mdp, policy + s * direction, weights) for s in (step, -step))
     return float((ahead - behind) / (2.0 * step))
 
@@ -125,7 +125,7 @@ def _two_terms(
     ahead, behind = (brute.visited(mdp, policy + s * direction, eta) for s in (step, -step))
     additional = (ahead - behind) @ v / (2.0 * step)
     q = mdp.c + mdp.gamma * mdp.kernel @ v
-    states = brute.visited(mdp, policy, brute.time_weights(law, mdp.gamma, _STEPS))
+    states = brute.visited(mdp, policy, brute.summed_weights(law, mdp.gamma, _STEPS))
     return float(additional + states @ (q * direction).sum(axis=1))
 
 

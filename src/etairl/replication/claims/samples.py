@@ -55,7 +55,7 @@ def index_sampling(trials: int = 20) -> Claim:
         rng = np.random.default_rng([12, number])
         length, gamma = int(rng.integers(3, 60)), float(rng.uniform(0.5, 1.0))
         kappa = float(rng.uniform(0.2, 0.95))
-        weights = brute.time_weights(brute.geometric(kappa), gamma, length)
+        weights = brute.summed_weights(brute.geometric(kappa), gamma, length)
         for method in worst:
             law = FutureSampler(Geometric(kappa), gamma, method).law(length)
             distance = float(0.5 * np.abs(law - weights / weights.sum()).sum())
@@ -95,14 +95,14 @@ def deviation(method: Method, episodes: int = 20_000, length: int = 20) -> float
     seen = sample_episodes(rng, mdp, go_stay_policy(0.9), episodes, length)
     sampler = FutureSampler(Geometric(0.9), 1.0, method)
     drawn = seen.observations[sampler.rows(rng, seen.offsets, episodes), 0] == 0.0
-    weights = brute.time_weights(brute.geometric(0.9), 1.0, length)
+    weights = brute.summed_weights(brute.geometric(0.9), 1.0, length)
     share = float(weights @ 0.9 ** np.arange(length) / weights.sum())
     return (float(drawn.mean()) - share) / np.sqrt(2.0 * share * (1.0 - share) / episodes)
 
 
 def experiments(trials: int = 20) -> Claim:
     """(n): the experimental section fits together; many tasks are one product MDP."""
-    wrong, weights = 0.0, brute.time_weights(brute.geometric(0.6), 0.5, 80)
+    wrong, weights = 0.0, brute.summed_weights(brute.geometric(0.6), 0.5, 80)
     for rng, first in worlds(14, trials):
         tasks = [first, random_mdp(rng, first.states, first.actions, first.gamma)]
         law, policies = np.array([0.3, 0.7]), [random_policy(rng, task) for task in tasks]

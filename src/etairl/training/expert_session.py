@@ -1,0 +1,157 @@
+"""A run that trains an expert: opened, played and resumed as a run of imitation is."""
+
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from etairl.algorithms.expert import (
+    ExpertConfig,
+    ExpertCycle,
+    ExpertProgress,
+    Simulators,
+    begin,
+    make_expert_task,
+    make_solver,
+    train_expert,
+)
+from etairl.checkpoints import load_replay, save_replay
+from etairl.decoding import encode
+from etairl.locks import held
+from etairl.runs import RunDirectory, every_seconds
+from etairl.solvers.learned import save_policy
+from etairl.solvers.sac import SAC
+from etairl.training.session import Report
+from etairl.types import DivergedError, InputError, RejoinableTask
+
+_LATEST = 20
+"""episodes whose mean return is reported"""
+
+
+@contextmanager
+def open_expert(
+    config: ExpertConfig, path: Path, checkpoint_seconds: float = 60.0
+) -> Iterator["ExpertSession"]:
+    """A run, locked and ready to play: a new one, or that of the folder from its checkpoint.
+
+    Args:
+        config: how to train; the number of steps may differ from that of the folder.
+        path: the run directory.
+        checkpoint_seconds: time between checkpoints.
+    """
+    if config.steps <= config.warmup:
+        raise InputError(
+            f"all {config.steps} steps are warm-up, and nothing would be learned; give more "
+            "--steps, or less --warmup"
+        )
+    task = make_expert_task(config)
+    solver = make_solver(config, task)
+    directory = RunDirectory(path)
+    if not directory.finished:
+        directory.check_versions()
+    with held(path):
+        resumed = directory.open(encode(config), may_change=("steps",))
+        progress = begin(config, task, solver)
+        run = ExpertSession(directory, config, task, solver, progress, resumed, checkpoint_seconds)
+        if resumed and not run.finished:
+            run.restore()
+        yield run
+
+
+@dataclass
+class ExpertSession:
+    """A run that is open, and how far it is."""
+
+    directory: RunDirectory
+    config: ExpertConfig
+    task: RejoinableTask
+    solver: SAC
+    progress: ExpertProgress
+    resumed: bool = False
+    checkpoint_seconds: float = 60.0
+    returns: list[float] = field(default_factory=list)
+    """of the latest episodes"""
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is nothing left to play."""
+        return self.directory.finished
+
+    @property
+    def transitions(self) -> int:
+        """Made so far."""
+        return self.progress.steps
+
+    def play(self) -> Generator[Report, None, None]:
+        """Train to the end, yielding once per cycle, and write the policy and the result.
+
+        Closing the generator stops the run after the current cycle, with a checkpoint.
+        """
+        if self.finished:
+            return
+        if not self.resumed:
+            self.directory.start_over()
+        due, played = every_seconds(self.checkpoint_seconds, time.monotonic), False
+        try:
+            for cycle in train_expert(self.config, self.task, self.solver, self.progress):
+                self.progress, played = cycle.progress, True
+                self.returns = (self.returns + cycle.returns)[-_LATEST:]
+                row = self._row(cycle)
+                if cycle.returns or cycle.judged is not None:
+                    self.directory.log(row)
+                yield Report(row, self.transitions)
+                if due():
+                    self._checkpoint()
+        except DivergedError:
+            raise  # there is nothing to resume from in it; the checkpoint before stays
+        except (GeneratorExit, InputError):
+            # Where a simulator failed, what was learned up to the last cycle is whole.
+            if played:
+                self._checkpoint()
+            raise
+        self._finish()
+
+    def restore(self) -> None:
+        """Go to the latest checkpoint."""
+        checkpoints, fresh = self.directory.checkpoints, self.progress
+        trees, values = checkpoints.load({"solver": fresh.solver, "best": fresh.best})
+        world = Simulators(**values["world"])
+        load_replay(checkpoints, fresh.replay, world.added)
+        counts = {"steps": values["steps"], "cycles": values["cycle"]}
+        self.progress = fresh._replace(**trees, **counts, world=world)
+        self.returns = values["returns"]
+
+    def _checkpoint(self) -> None:
+        """The replay may have gone on since, and is taken back."""
+        progress, checkpoints = self.progress, self.directory.checkpoints
+        progress.replay.rewind(progress.world.added)
+        since = save_replay(checkpoints, progress.replay)
+        trees = {"solver": progress.solver, "best": progress.best}
+        world = progress.world._asdict()
+        values = {"steps": progress.steps, "returns": self.returns, "world": world}
+        checkpoints.save(progress.cycles, trees, values, since)
+
+    def _row(self, cycle: ExpertCycle) -> dict[str, Any]:
+        row = {"cycle": cycle.progress.cycles, "steps": cycle.progress.steps}
+        judged = {} if cycle.judged is None else {"judged_return": cycle.judged}
+        mean = {"return": float(np.mean(self.returns))} if self.returns else {}
+        info = {} if cycle.info is None else {k: float(v) for k, v in cycle.info._asdict().items()}
+        return row | judged | mean | info
+
+    def _finish(self) -> None:
+        best, last = self.progress.best, self.progress.solver
+        judged = bool(np.isfinite(best.score))  # not where a run ends within its warm-up
+        kept = best if judged else last
+        played = last._replace(actor=kept.actor, normaliser=kept.normaliser)
+        save_policy(self.directory.path / "policy.safetensors", kept, self.solver.policy(played))
+        self.directory.finish(
+            {
+                "steps": self.progress.steps,
+                "training_return": float(np.mean(self.returns)) if self.returns else None,
+                "best_judged_return": float(best.score) if judged else None,
+            }
+        )
