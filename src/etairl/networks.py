@@ -11,6 +11,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from etairl.hyper import Number
 from etairl.types import InputError, constant_columns
 
 Scalar = Float[Array, ""]
@@ -140,6 +141,11 @@ def start_optimiser(optimiser: optax.GradientTransformation, params: Any) -> Any
     """The state of an optimiser before its first step, all zeros; nothing is compiled."""
     shapes = jax.eval_shape(optimiser.init, params)
     return jax.tree.map(lambda leaf: jnp.asarray(np.zeros(leaf.shape, leaf.dtype)), shapes)
+
+
+def towards(rate: Number, slow: Any, fast: Any) -> Any:
+    """A slow copy of networks, one step closer to the fast ones."""
+    return jax.tree.map(lambda old, new: old + rate * (new - old), slow, fast)
 
 
 class Normaliser(NamedTuple):

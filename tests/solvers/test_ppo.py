@@ -11,12 +11,13 @@ from etairl.buffers import EpisodeBuffer
 from etairl.eta import Geometric
 from etairl.experience import Experience
 from etairl.networks import orthogonal
+from etairl.solvers.draws import newest_rows
 from etairl.solvers.players import PPOEtaSettings, PPOSettings
 from etairl.solvers.ppo import PPO
 from etairl.solvers.ppo_config import PPOConfig
 from etairl.solvers.ppo_losses import Values, advantages, decayed_sum, masked_mean, standardised
 from etairl.solvers.ppo_state import PPODraw
-from etairl.solvers.solver import Batch, newest_rows
+from etairl.solvers.solver import Batch
 from etairl.types import InputError, Spec, Trajectories
 
 CONTINUOUS = Spec(2, 1, (-1.0,), (1.0,))

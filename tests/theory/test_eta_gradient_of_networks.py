@@ -17,7 +17,8 @@ from etairl.solvers.clock import make_clock
 from etairl.solvers.heads import Seen
 from etairl.solvers.sac import SAC
 from etairl.solvers.sac_config import SACConfig
-from etairl.solvers.sac_eta import SACEta, eta_actor_loss
+from etairl.solvers.sac_eta import SACEta
+from etairl.solvers.sac_eta_losses import eta_actor_loss
 from etairl.solvers.sac_losses import actor_loss
 from etairl.solvers.sac_state import SACDraw
 from etairl.solvers.solver import Batch

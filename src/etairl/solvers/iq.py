@@ -19,7 +19,7 @@ from typing_extensions import override
 from etairl.buffers import EpisodeBuffer, Episodes
 from etairl.experience import Experience, IndexSampler
 from etairl.hyper import enabled, traced
-from etairl.networks import MLP, Rows, Scalar
+from etairl.networks import MLP, Rows, Scalar, towards
 from etairl.solvers.implied_cost import ImpliedCost
 from etairl.solvers.iq_config import IQConfig
 from etairl.solvers.iq_losses import (
@@ -30,7 +30,7 @@ from etairl.solvers.iq_losses import (
     value_loss,
 )
 from etairl.solvers.policy import HeadPolicy
-from etairl.solvers.sac import SAC, towards
+from etairl.solvers.sac import SAC
 from etairl.solvers.sac_losses import actor_loss
 from etairl.solvers.sac_state import SACState
 from etairl.solvers.solver import Batch, ExpertPairs, Solver, fold_in, mean_info

@@ -22,6 +22,7 @@ from etairl.hyper import enabled, traced
 from etairl.networks import MLP, Normaliser, Rows, Scalar, orthogonal, start_optimiser
 from etairl.regularisers import Entropy, Regulariser
 from etairl.solvers.clock import Clock, make_clock
+from etairl.solvers.draws import newest_rows
 from etairl.solvers.heads import LOG_STD_MAX, LOG_STD_MIN, Head, make_head
 from etairl.solvers.policy import HeadPolicy
 from etairl.solvers.ppo_config import PPOConfig
@@ -35,7 +36,7 @@ from etairl.solvers.ppo_losses import (
     standardised,
 )
 from etairl.solvers.ppo_state import Networks, PPODraw, PPOInfo, PPOState
-from etairl.solvers.solver import Batch, CostFunction, Solver, newest_rows
+from etairl.solvers.solver import Batch, CostFunction, Solver
 from etairl.types import Spec
 
 _SLOW = 0.9

@@ -18,8 +18,9 @@ from typing_extensions import override
 
 from etairl.experience import Experience
 from etairl.hyper import Number, enabled, traced
-from etairl.networks import MLP, Normaliser, Rows, Scalar, init_pair, start_optimiser
+from etairl.networks import MLP, Normaliser, Rows, Scalar, init_pair, start_optimiser, towards
 from etairl.regularisers import Entropy, Regulariser
+from etairl.solvers.draws import expert_pairs, replay_batches
 from etairl.solvers.heads import Head, make_head
 from etairl.solvers.policy import HeadPolicy
 from etairl.solvers.sac_config import OffPolicy, SACConfig
@@ -30,12 +31,9 @@ from etairl.solvers.solver import (
     CostFunction,
     ExpertPairs,
     Solver,
-    expert_batches,
-    expert_pairs,
     fold_in,
     mean_info,
     relabelled_scan,
-    replay_batches,
 )
 from etairl.types import InputError, Spec
 
@@ -120,11 +118,7 @@ class SAC(Solver[SACState]):
         play, scans = self.play, []
         for many in data.scans(play.solver_updates, play.updates_per_step):
             shape = (many, play.solver_batch)
-            shown = round(play.expert_share * play.solver_batch)
-            batches = replay_batches(rng, data, (many, play.solver_batch - shown), timed)
-            if shown:
-                theirs = expert_batches(rng, data, (many, shown), timed)
-                batches = jax.tree.map(lambda *x: jnp.concatenate(x, axis=1), batches, theirs)
+            batches = replay_batches(rng, data, shape, timed, play.expert_share)
             if enabled(play.cloning):
                 batches = batches._replace(expert=expert_pairs(rng, data, shape))
             scans.append(batches)
@@ -302,8 +296,3 @@ class SAC(Solver[SACState]):
         """Adam, behind a clip of the gradients where the settings ask for one."""
         clip, adam = self.config.max_gradient_norm, optax.adam(rate)
         return adam if clip is None else optax.chain(optax.clip_by_global_norm(clip), adam)
-
-
-def towards(rate: Number, slow: Any, fast: Any) -> Any:
-    """A slow copy of networks, one step closer to the fast ones."""
-    return jax.tree.map(lambda old, new: old + rate * (new - old), slow, fast)

@@ -16,25 +16,24 @@ critics are of rewards, $-c$, as in `etairl.solvers.sac`.
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from etairl.eta import Eta
 from etairl.experience import Experience
 from etairl.hyper import traced
-from etairl.networks import MLP, Normaliser, Rows, Scalar, init_pair, start_optimiser
-from etairl.regularisers import Entropy, Regulariser
+from etairl.networks import MLP, init_pair, start_optimiser, towards
 from etairl.solvers.clock import Clock, make_clock
-from etairl.solvers.heads import Head, Seen
+from etairl.solvers.heads import Seen
 from etairl.solvers.policy import HeadPolicy
-from etairl.solvers.sac import SAC, towards
+from etairl.solvers.sac import SAC
+from etairl.solvers.sac_eta_losses import eta_actor_loss, u_target
 from etairl.solvers.sac_losses import critic_loss
-from etairl.solvers.sac_state import SACDraw, SACState
+from etairl.solvers.sac_state import EtaInfo, EtaState, SACDraw
 from etairl.solvers.solver import (
     Batch,
     CostFunction,
@@ -43,71 +42,6 @@ from etairl.solvers.solver import (
     mean_info,
     relabelled_scan,
 )
-
-
-class EtaState(NamedTuple):
-    r"""What the next update needs: that of soft actor-critic, and $U$."""
-
-    actor: MLP
-    reference: MLP | None
-    average: MLP | None
-    critics: MLP
-    targets: MLP
-    u_critics: MLP
-    u_targets: MLP
-    log_temperature: Scalar
-    normaliser: Normaliser
-    actor_optimiser: optax.OptState
-    critic_optimiser: optax.OptState
-    u_optimiser: optax.OptState
-    temperature_optimiser: optax.OptState
-
-    @property
-    def plain(self) -> SACState:
-        """Without $U$."""
-        return SACState(**{name: getattr(self, name) for name in SACState._fields})
-
-
-class EtaInfo(NamedTuple):
-    """Metrics of an update: as for soft actor-critic, and of $U$."""
-
-    critic_loss: Scalar
-    u_loss: Scalar
-    actor_loss: Scalar
-    temperature: Scalar
-    entropy: Scalar
-    r"""the mean of $\Omega$ with weights $w_t$"""
-    q: Scalar
-    u: Scalar
-
-
-def u_target(chance: Rows, terminated: Rows, q: Rows, ahead: Rows) -> Rows:
-    r"""$y_U = h_tQ(s,a) + (1-h_t)(1-\text{terminated})\,\bar U_{t+1}(s')$, the last as `ahead`."""
-    return chance * q + (1.0 - chance) * (1.0 - terminated) * ahead
-
-
-def eta_actor_loss(
-    actor: MLP,
-    head: Head,
-    q: Seen,
-    u: Seen,
-    reference: MLP | None,
-    temperature: Scalar,
-    now: Clock,
-    mask: Rows,
-    key: Array,
-    omega: Regulariser = Entropy(),
-) -> tuple[Scalar, Scalar]:
-    r"""$\mathbb{E}[-w_t\alpha\Omega(\pi(s)) - \gamma w_{t-1}Q - S_tU_t]$ where `mask` is 1.
-
-    Also the mean of $\Omega$ with weights $w_t$. On fresh episodes of the policy the gradient is
-    that of $J_\eta$, up to a factor.
-    """
-    choice = head.choose(key, actor, q.critics, q.obs, reference, omega, (u,))
-    worth = now.running * choice.q + now.waiting * choice.also[0]
-    regular = mask * now.weight * choice.penalty
-    loss = (temperature * regular - mask * worth).sum() / jnp.maximum(mask.sum(), 1.0)
-    return loss, -regular.sum() / jnp.maximum((mask * now.weight).sum(), 1e-12)
 
 
 @traced

@@ -36,6 +36,42 @@ class SACInfo(NamedTuple):
     q: Scalar
 
 
+class EtaState(NamedTuple):
+    r"""What the next update needs: that of soft actor-critic, and $U$."""
+
+    actor: MLP
+    reference: MLP | None
+    average: MLP | None
+    critics: MLP
+    targets: MLP
+    u_critics: MLP
+    u_targets: MLP
+    log_temperature: Scalar
+    normaliser: Normaliser
+    actor_optimiser: optax.OptState
+    critic_optimiser: optax.OptState
+    u_optimiser: optax.OptState
+    temperature_optimiser: optax.OptState
+
+    @property
+    def plain(self) -> SACState:
+        """Without $U$."""
+        return SACState(**{name: getattr(self, name) for name in SACState._fields})
+
+
+class EtaInfo(NamedTuple):
+    """Metrics of an update: as for soft actor-critic, and of $U$."""
+
+    critic_loss: Scalar
+    u_loss: Scalar
+    actor_loss: Scalar
+    temperature: Scalar
+    entropy: Scalar
+    r"""the mean of $\Omega$ with weights $w_t$"""
+    q: Scalar
+    u: Scalar
+
+
 class SACDraw(NamedTuple):
     """What the updates of a cycle learn from."""
 

@@ -234,59 +234,6 @@ def mean_info(infos: list[Any]) -> Any:
     return jax.tree.map(lambda *parts: np.mean(parts), *infos)
 
 
-def replay_batches(
-    rng: np.random.Generator, data: Experience, shape: tuple[int, int], timed: bool = False
-) -> Batch:
-    """Transitions of the replay, uniformly with replacement."""
-    steps = rng.integers(data.replay.steps, size=shape[0] * shape[1])
-    t = data.buffer.transitions(data.replay.rows(steps), shape)
-    return Batch.of(t, data.replay.times(steps).reshape(shape) if timed else None)
-
-
-def expert_batches(
-    rng: np.random.Generator, data: Experience, shape: tuple[int, int], timed: bool = False
-) -> Batch:
-    """Transitions of the demonstrations, uniformly with replacement."""
-    expert = data.expert
-    assert expert is not None
-    steps = rng.integers(expert.episodes.steps, size=shape[0] * shape[1])
-    t = expert.buffer.transitions(expert.episodes.rows(steps), shape)
-    return Batch.of(t, expert.episodes.times(steps).reshape(shape) if timed else None)
-
-
-class NewestRows(NamedTuple):
-    """Every step of the newest cycle, episode by episode."""
-
-    batch: Batch
-    """with time indices"""
-    last: Float[Array, " rows"]
-    """1 where an episode ends"""
-    mask: Float[Array, " rows"]
-    """0 in rows that only fill up"""
-
-
-def newest_rows(data: Experience, multiple: int) -> NewestRows:
-    """For on-policy solvers; filled up to a multiple of some number, so that few sizes occur."""
-    newest = data.buffer.newest(cycles=1)
-    many = newest.steps
-    steps = np.minimum(np.arange(-(-many // multiple) * multiple), many - 1)
-    t = data.buffer.transitions(newest.rows(steps), (len(steps),))
-    last = np.zeros(len(steps), np.float32)
-    last[newest.offsets[1:] - 1] = 1.0
-    last[many:] = 1.0
-    mask = (np.arange(len(steps)) < many).astype(np.float32)
-    return NewestRows(Batch.of(t, newest.times(steps)), jnp.asarray(last), jnp.asarray(mask))
-
-
-def expert_pairs(rng: np.random.Generator, data: Experience, shape: tuple[int, int]) -> ExpertPairs:
-    """Pairs of the demonstrations, uniformly with replacement."""
-    expert = data.expert
-    assert expert is not None
-    rows = expert.episodes.rows(rng.integers(expert.episodes.steps, size=shape[0] * shape[1]))
-    t = expert.buffer.transitions(rows, shape)
-    return ExpertPairs(jnp.asarray(t.observations), jnp.asarray(t.actions))
-
-
 def relabelled_scan(
     update: Callable[[Any, Batch, PRNGKeyArray], tuple[Any, Any]],
     state: Any,

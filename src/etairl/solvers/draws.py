@@ -1,0 +1,72 @@
+"""What solvers learn from: draws of the learner's transitions and of the expert's."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from etairl.experience import Experience
+from etairl.solvers.solver import Batch, ExpertPairs
+
+
+def replay_batches(
+    rng: np.random.Generator,
+    data: Experience,
+    shape: tuple[int, int],
+    timed: bool = False,
+    expert_share: float = 0.0,
+) -> Batch:
+    """Transitions of the replay, uniformly with replacement; a share of them the expert's."""
+    if shown := round(expert_share * shape[1]):
+        own = replay_batches(rng, data, (shape[0], shape[1] - shown), timed)
+        theirs = _expert_batches(rng, data, (shape[0], shown), timed)
+        return jax.tree.map(lambda *both: jnp.concatenate(both, axis=1), own, theirs)
+    steps = rng.integers(data.replay.steps, size=shape[0] * shape[1])
+    t = data.buffer.transitions(data.replay.rows(steps), shape)
+    return Batch.of(t, data.replay.times(steps).reshape(shape) if timed else None)
+
+
+def _expert_batches(
+    rng: np.random.Generator, data: Experience, shape: tuple[int, int], timed: bool = False
+) -> Batch:
+    """Transitions of the demonstrations, uniformly with replacement."""
+    expert = data.expert
+    assert expert is not None
+    steps = rng.integers(expert.episodes.steps, size=shape[0] * shape[1])
+    t = expert.buffer.transitions(expert.episodes.rows(steps), shape)
+    return Batch.of(t, expert.episodes.times(steps).reshape(shape) if timed else None)
+
+
+class NewestRows(NamedTuple):
+    """Every step of the newest cycle, episode by episode."""
+
+    batch: Batch
+    """with time indices"""
+    last: Float[Array, " rows"]
+    """1 where an episode ends"""
+    mask: Float[Array, " rows"]
+    """0 in rows that only fill up"""
+
+
+def newest_rows(data: Experience, multiple: int) -> NewestRows:
+    """For on-policy solvers; filled up to a multiple of some number, so that few sizes occur."""
+    newest = data.buffer.newest(cycles=1)
+    many = newest.steps
+    steps = np.minimum(np.arange(-(-many // multiple) * multiple), many - 1)
+    t = data.buffer.transitions(newest.rows(steps), (len(steps),))
+    last = np.zeros(len(steps), np.float32)
+    last[newest.offsets[1:] - 1] = 1.0
+    last[many:] = 1.0
+    mask = (np.arange(len(steps)) < many).astype(np.float32)
+    return NewestRows(Batch.of(t, newest.times(steps)), jnp.asarray(last), jnp.asarray(mask))
+
+
+def expert_pairs(rng: np.random.Generator, data: Experience, shape: tuple[int, int]) -> ExpertPairs:
+    """Pairs of the demonstrations, uniformly with replacement."""
+    expert = data.expert
+    assert expert is not None
+    rows = expert.episodes.rows(rng.integers(expert.episodes.steps, size=shape[0] * shape[1]))
+    t = expert.buffer.transitions(rows, shape)
+    return ExpertPairs(jnp.asarray(t.observations), jnp.asarray(t.actions))
