@@ -37,7 +37,7 @@ from etairl.idle import (
 )
 from etairl.measures import FutureSampler
 from etairl.tasks import task_space
-from etairl.tasks.navigation_world import NAVIGATION as NAVIGATION_WORLD
+from etairl.tasks.navigation_world import NAME
 from etairl.tasks.product import Goals
 from etairl.training import preparation
 from etairl.training.flat import configure
@@ -48,7 +48,7 @@ from etairl.types import InputError
 DEMOS = "etairl-Navigation-v0-300x50"
 GENERATING = replace(
     TINY,
-    env=NAVIGATION,
+    env=NAME,
     demos=NAVIGATION,
     demonstrations=30,
     eta="geometric:0.7",
@@ -224,7 +224,7 @@ def test_what_is_true_passes_and_what_is_a_little_wrong_does_not(source):
 
 def test_paths_of_true_futures_are_covered_alike():
     _, held_out = hold_out(load_demos(DEMOS).trajectories, 0)
-    space = task_space(NAVIGATION_WORLD)
+    space = task_space(NAME)
     assert isinstance(space, Goals)
     paths = follow_paths(Lookup(held_out), held_out, space, 0)
     assert paths.generated.coverage == pytest.approx(paths.true.coverage, abs=0.03)

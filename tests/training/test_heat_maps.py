@@ -15,14 +15,14 @@ from etairl.costs.discriminator import GanConfig
 from etairl.solvers.players import SACSettings
 from etairl.solvers.sac_config import OffPolicy, SACConfig
 from etairl.tasks.navigation_env import NavigationEnv
-from etairl.tasks.navigation_world import NAVIGATION, LakeWorld
+from etairl.tasks.navigation_world import NAME, LakeWorld
 from etairl.training.flat import configure
 from etairl.training.heat_maps import TARGETS, check_mapped, cost_maps
 from etairl.training.settings import TrainConfig
 from etairl.types import InputError
 
 TINY = TrainConfig(
-    env=NAVIGATION,
+    env=NAME,
     demos=NAVIGATION,
     demonstrations=10,
     horizon=50,
@@ -104,9 +104,9 @@ def test_what_cannot_be_mapped(result, tmp_path, capsys):
     assert main(["evaluate", str(tmp_path / "run"), "--map=map.jpg"]) == 2
     assert "a figure's name ends in .png, .svg, .pdf" in capsys.readouterr().err
     config = tmp_path / "run" / "config.json"
-    config.write_text(config.read_text().replace(NAVIGATION, "Hopper-v5"))
+    config.write_text(config.read_text().replace(NAME, "Hopper-v5"))
     assert main(["evaluate", str(tmp_path / "run"), "--map=map.png"]) == 2
     told = " ".join(capsys.readouterr().err.split())
-    assert f"a map of the cost is drawn for {NAVIGATION} only, not for Hopper-v5" in told
+    assert f"a map of the cost is drawn for {NAME} only, not for Hopper-v5" in told
     with pytest.raises(InputError, match="only, not for FetchReach-v4"):
         check_mapped(replace(TINY, env="FetchReach-v4"))

@@ -14,7 +14,7 @@ from etairl.demos import Demos, load_demos, save_demos
 from etairl.evaluation.matching import score
 from etairl.runs import read_metrics
 from etairl.tasks import planned_expert
-from etairl.tasks.navigation_world import NAVIGATION
+from etairl.tasks.navigation_world import NAME
 from etairl.training import multitask
 from etairl.training.multitask import (
     EXPERT,
@@ -32,7 +32,7 @@ from etairl.types import InputError
 
 MANY = replace(
     TINY,
-    env=NAVIGATION,
+    env=NAME,
     demos=NAVIGATION,
     demonstrations=30,
     girl=replace(TINY.girl, transitions=1800, episodes=6),
@@ -106,7 +106,7 @@ def test_both_settings_are_judged(tmp_path):
 
 
 def test_settings_have_their_tasks_and_horizons():
-    setting, policy = prepare(MANY), planned_expert(NAVIGATION)
+    setting, policy = prepare(MANY), planned_expert(NAME)
     tasks = demonstrated_tasks(setting, 40, 0)
     assert len(np.unique(tasks, axis=0)) == 30  # all of them, and ten again
     (learned,) = play_tasks(MANY, [Role(policy)], 1, tasks)
@@ -128,7 +128,7 @@ def test_the_ends_of_the_scale_try_ten_tasks_where_that_is_enough(monkeypatch):
     every = generalise(setting, {}, 50, 1, drawn=True)
     assert [v.episodes for v in every.values()] == [25, 25]
     monkeypatch.setattr(multitask, "_ENOUGH", 10.0)
-    some = generalise(setting, {"again": planned_expert(NAVIGATION)}, 50, 1, drawn=True)
+    some = generalise(setting, {"again": planned_expert(NAME)}, 50, 1, drawn=True)
     assert {name: v.episodes for name, v in some.items()} == {"again": 25, "random": 10, EXPERT: 10}
 
 

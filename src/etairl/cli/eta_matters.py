@@ -4,16 +4,16 @@ from dataclasses import asdict
 
 from etairl.cli.console import facts, out, print_json, table, track
 from etairl.replication.eta_matters.answers import (
+    GAMMAS,
+    KAPPAS,
     OUTCOMES,
     SAMPLES,
-    TRIED_GAMMAS,
-    TRIED_KAPPAS,
     Entry,
     Price,
     entries,
     prices,
 )
-from etairl.replication.eta_matters.worlds import GAMMA, STEPS, small_worlds
+from etairl.replication.eta_matters.worlds import GAMMA, HORIZON, worlds
 
 _MARKS = {"better": " <", "worse": " >", "no difference": " =", "GAIL": ""}
 
@@ -26,12 +26,12 @@ def run(json: bool) -> int:
         rows = [
             asdict(e) | {"verdicts": {name: e.verdict(name) for name in OUTCOMES}} for e in found
         ]
-        stories = {world.name: world.story for world in small_worlds()}
+        stories = {world.name: world.story for world in worlds()}
         print_json({"worlds": stories, "prices": paid, "entries": rows})
         return 0
     facts(
-        f"Four worlds of {STEPS} steps; imitators minimise the divergence of their measure",
-        [(world.name, world.story) for world in small_worlds()],
+        f"Four worlds of {HORIZON} steps; imitators minimise the divergence of their measure",
+        [(world.name, world.story) for world in worlds()],
     )
     out().print(
         f"\ngap: mean cost of a step, every step alike, beside the expert's; {SAMPLES} sets of "
@@ -52,10 +52,7 @@ def run(json: bool) -> int:
 
 def _print_gaps(found: list[Entry], title: str) -> None:
     out().print(f"\n{title}", style="bold")
-    columns = [
-        "world, demonstrations",
-        *(f"γ {g:g} κ {k:g}" for g in TRIED_GAMMAS for k in TRIED_KAPPAS),
-    ]
+    columns = ["world, demonstrations", *(f"γ {g:g} κ {k:g}" for g in GAMMAS for k in KAPPAS)]
     rows: dict[str, list[str]] = {}
     for entry in found:
         many = "all" if entry.demonstrations is None else str(entry.demonstrations)
@@ -68,10 +65,7 @@ def _print_prices(paid: list[Price]) -> None:
     out().print(
         "\nprice in variance of what is read off the measure (1 is the least)", style="bold"
     )
-    columns = [
-        "world, kind of state",
-        *(f"γ {g:g} κ {k:g}" for g in TRIED_GAMMAS for k in TRIED_KAPPAS),
-    ]
+    columns = ["world, kind of state", *(f"γ {g:g} κ {k:g}" for g in GAMMAS for k in KAPPAS)]
     rows: dict[str, list[str]] = {}
     for entry in paid:
         rows.setdefault(f"{entry.world}, {entry.kind}", []).append(f"{entry.price:.2f}")
@@ -83,7 +77,7 @@ def _conclusions(found: list[Entry]) -> list[str]:
     """One sentence per class and discount: counts of worlds and of numbers of demonstrations."""
     sentences = []
     for capacity, words in (("full", "where it can match"), ("tied", "where it cannot match")):
-        for gamma in TRIED_GAMMAS:
+        for gamma in GAMMAS:
             told = [
                 e for e in found if (e.capacity, e.gamma_irl) == (capacity, gamma) and e.kappa == 1
             ]

@@ -16,7 +16,7 @@ from etairl.demos.recordings import (
     chosen,
     cut_off,
     lengths_by_ends,
-    listed,
+    shortened,
 )
 from etairl.types import InputError
 
@@ -101,7 +101,7 @@ def _plan(header: list[str], importing: Importing) -> _Plan:
     if episode is None and terminal is None and timeout is None:
         raise InputError(
             "no column tells episodes apart; name one that numbers them (--episode NAME) or marks "
-            f"their last step (--end NAME); there are {listed(header)}"
+            f"their last step (--end NAME); there are {shortened(header)}"
         )
     reward = find(importing.reward, _REWARD)
     observations = _columns(header, importing.observations, "observations")
@@ -117,12 +117,12 @@ def _columns(header: list[str], asked: Sequence[str], what: str) -> list[int]:
     if not found and what == "observations":
         raise InputError(
             "no column is called obs_…; name the observations (--observations NAME …); there are "
-            f"{listed(header)}"
+            f"{shortened(header)}"
         )
     if not found:
         raise InputError(
             "no column is called act_…; name the actions (--actions NAME …), there are "
-            f"{listed(header)}"
+            f"{shortened(header)}"
         )
     numbers = [_bare(header[i], what) for i in found]
     if all(number.isdecimal() for number in numbers):
@@ -226,4 +226,4 @@ def _said(header: list[str], plan: _Plan) -> tuple[str, ...]:
     columns = ", ".join(header[i] for i in plan.observations[:10])
     more = f" and {len(plan.observations) - 10} more" if len(plan.observations) > 10 else ""
     notes = (f"observations are {columns}{more}, in this order",)
-    return notes + ((f"not used: {listed(unused)}",) if unused else ())
+    return notes + ((f"not used: {shortened(unused)}",) if unused else ())

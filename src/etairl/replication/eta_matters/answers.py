@@ -11,13 +11,13 @@ from etairl.replication.eta_matters.imitators import (
     episodes,
     estimated,
     exact_target,
-    nearest,
+    imitate,
     price,
 )
-from etairl.replication.eta_matters.worlds import GAMMA, STEPS, SmallWorld, gaps, small_worlds
+from etairl.replication.eta_matters.worlds import GAMMA, HORIZON, SmallWorld, gaps, worlds
 
-TRIED_KAPPAS = (0.0, 0.9, 1.0)
-TRIED_GAMMAS = (1.0, GAMMA)
+KAPPAS = (0.0, 0.9, 1.0)
+GAMMAS = (1.0, GAMMA)
 COUNTS = (1, 3, 10, 30, 100)
 SAMPLES = 400
 OUTCOMES = ("cost", "discounted", "survival", "quarters")
@@ -69,19 +69,19 @@ class Price:
     """1 is the least; 2 is what half as many demonstrations would give"""
 
 
-def frame_shares(kappa: float, gamma: float) -> np.ndarray:
+def time_weights(kappa: float, gamma: float) -> np.ndarray:
     """The exact law of the time index."""
-    return index_law(Geometric(kappa), gamma, "exact", STEPS)
+    return index_law(Geometric(kappa), gamma, "exact", HORIZON)
 
 
 def prices() -> list[Price]:
     """Of all weightings, in all worlds."""
     return [
-        Price(w.name, kind, gamma, kappa, price(w, frame_shares(kappa, gamma), kind))
-        for w in small_worlds()
+        Price(w.name, kind, gamma, kappa, price(w, time_weights(kappa, gamma), kind))
+        for w in worlds()
         for kind in (0, 1)
-        for gamma in TRIED_GAMMAS
-        for kappa in TRIED_KAPPAS
+        for gamma in GAMMAS
+        for kappa in KAPPAS
     ]
 
 
@@ -98,13 +98,13 @@ def entries(
         track: may show progress.
     """
     found = []
-    for number, world in enumerate(track(small_worlds())):
+    for number, world in enumerate(track(worlds())):
         rng = np.random.default_rng([24, number])
         pairs = episodes(rng, world, (samples, max(counts)))
         for capacity, kinds in (("full", 2), ("tied", 1)):
             for many in (*counts, None):
                 shown = None if many is None else pairs[:, :many]
-                for gamma in TRIED_GAMMAS:
+                for gamma in GAMMAS:
                     found += _row(world, capacity, kinds, shown, gamma)
     return found
 
@@ -113,13 +113,13 @@ def _row(
     world: SmallWorld, capacity: str, kinds: int, shown: np.ndarray | None, gamma: float
 ) -> list[Entry]:
     entries, plain = [], {}
-    for kappa in TRIED_KAPPAS:
-        weights = frame_shares(kappa, gamma)
+    for kappa in KAPPAS:
+        weights = time_weights(kappa, gamma)
         if shown is None:
             targets = exact_target(world, weights[None])
         else:
             targets = estimated(world, shown, weights)
-        numbers = nearest(world, targets, weights, kinds)
+        numbers = imitate(world, targets, weights, kinds)
         reached = vars(gaps(world, numbers))
         plain = plain or reached
         apart = {name: reached[name] - plain[name] for name in OUTCOMES}

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 from jaxtyping import Float
 
-from etairl.replication.eta_matters.worlds import STEPS, Numbers, SmallWorld
+from etairl.replication.eta_matters.worlds import HORIZON, Numbers, SmallWorld
 
 _COARSE = 17
 _LEVELS = 9  # of a noisy target: to 1e-4, far below what samples differ by
@@ -28,7 +28,7 @@ def divergence(own: np.ndarray, other: np.ndarray) -> np.ndarray:
     return 0.5 * (part(own) + part(other)).sum(axis=-1)
 
 
-def nearest(
+def imitate(
     world: SmallWorld, targets: Measures, weights: Float[np.ndarray, " time"], kinds: int
 ) -> Numbers:
     """The numbers of the nearest policy to each target: a grid, refined around its best point.
@@ -63,8 +63,8 @@ def episodes(rng: np.random.Generator, world: SmallWorld, many: tuple[int, int])
     """Pairs (numbered state · 2 + action) of the expert, [samples, episodes, time]."""
     one = world.policies(np.array([world.expert]))[0]
     following = np.cumsum(world.kernel, axis=2)
-    states, found = np.zeros(many, np.int64), np.empty((*many, STEPS), np.int64)
-    for n in range(STEPS):
+    states, found = np.zeros(many, np.int64), np.empty((*many, HORIZON), np.int64)
+    for n in range(HORIZON):
         actions = (rng.random(many) < one[states]).astype(np.int64)
         found[..., n] = 2 * states + actions
         draws = rng.random(many)[..., None]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-STEPS = 20
+HORIZON = 20
 GAMMA = 0.9
 """discount of the true cost, and of the discounted measures"""
 KNOWN = -1
@@ -39,7 +39,7 @@ class SmallWorld:
         return both[:, columns]
 
     def laws(
-        self, numbers: Numbers, horizon: int = STEPS
+        self, numbers: Numbers, horizon: int = HORIZON
     ) -> Float[np.ndarray, "time policies state"]:
         """Of the state at each time: all episodes begin in state 0."""
         one = self.policies(numbers)
@@ -61,7 +61,7 @@ class SmallWorld:
         return pairs.reshape(len(weights), len(one), -1)
 
 
-def small_worlds() -> list[SmallWorld]:
+def worlds() -> list[SmallWorld]:
     """Slow mixing, late branching, early payment, absorbing ends."""
     return [_slow_mixing(), _late_branching(), _early_payment(), _absorbing_ends()]
 
@@ -136,7 +136,7 @@ def _absorbing_ends() -> SmallWorld:
 
 
 @dataclass(frozen=True)
-class WorldGaps:
+class Gaps:
     """How far policies are from the expert, each 0 where they match; a value per policy."""
 
     cost: np.ndarray
@@ -149,21 +149,21 @@ class WorldGaps:
     """total variation of the state-action law, mean over the four quarters"""
 
 
-def gaps(world: SmallWorld, numbers: Numbers) -> WorldGaps:
+def gaps(world: SmallWorld, numbers: Numbers) -> Gaps:
     """Exact gaps of policies."""
     both = np.concatenate([_full(numbers), np.array([world.expert])])
-    laws, one = world.laws(both, 2 * STEPS + 1), world.policies(both)
+    laws, one = world.laws(both, 2 * HORIZON + 1), world.policies(both)
     pairs = np.stack([laws * (1.0 - one), laws * one], axis=-1)
-    costs = (pairs * world.cost).sum(axis=(2, 3))[:STEPS]
-    discount = GAMMA ** np.arange(STEPS)
-    alive = laws[2 * STEPS] @ world.alive
-    quarter = pairs[:STEPS].reshape(4, STEPS // 4, *pairs.shape[1:]).mean(axis=1)
+    costs = (pairs * world.cost).sum(axis=(2, 3))[:HORIZON]
+    discount = GAMMA ** np.arange(HORIZON)
+    alive = laws[2 * HORIZON] @ world.alive
+    quarter = pairs[:HORIZON].reshape(4, HORIZON // 4, *pairs.shape[1:]).mean(axis=1)
     apart = 0.5 * np.abs(quarter - quarter[:, -1:]).sum(axis=(2, 3)).mean(axis=0)
 
     def from_expert(values: np.ndarray) -> np.ndarray:
         return np.abs(values[:-1] - values[-1])
 
-    return WorldGaps(
+    return Gaps(
         cost=from_expert(costs.mean(axis=0)),
         discounted=from_expert(discount @ costs / discount.sum()),
         survival=from_expert(alive),
