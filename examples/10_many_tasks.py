@@ -13,7 +13,7 @@ from etairl.figures.lake_map import navigation_figure
 from etairl.figures.save import save_figure
 from etairl.rollouts import UniformPolicy, collect
 from etairl.tasks import make_task
-from etairl.tasks.navigation_world import NAME, LakeWorld
+from etairl.tasks.navigation_world import NAVIGATION, LakeWorld
 from etairl.tasks.planner import Planner
 from etairl.tasks.product import ProductTask
 
@@ -22,13 +22,13 @@ CORNERS = np.array([[-9.0, 9.0], [0.0, 0.0], [9.0, 9.0], [-9.0, -9.0], [9.0, -9.
 
 def main() -> None:
     """Five targets, three policies, and the bundled demonstrations."""
-    task = make_task(NAME, len(CORNERS), seed=0)
+    task = make_task(NAVIGATION, len(CORNERS), seed=0)
     assert isinstance(task, ProductTask)
     task.assign(CORNERS)
     print(
         f"{task.spec.obs_dim} columns: place, distances from {len(LakeWorld().lakes)} lakes, task"
     )
-    policies = {"planner": etairl.load_expert(NAME), "random": UniformPolicy(task)}
+    policies = {"planner": etairl.load_expert(NAVIGATION), "random": UniformPolicy(task)}
     for name, policy in policies.items():
         played = collect(np.random.default_rng(0), task, policy, len(CORNERS))
         assert played.returns is not None

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from etairl.replication.eta_matters import answers, imitators
-from etairl.replication.eta_matters.worlds import HORIZON, gaps, worlds
+from etairl.replication.eta_matters.worlds import HORIZON, gaps, small_worlds
 
-WORLDS = {world.name: world for world in worlds()}
+WORLDS = {world.name: world for world in small_worlds()}
 
 
 @pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS)
@@ -34,12 +34,12 @@ def test_measures_are_sums_over_all_trajectories(world):
 
 @pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS)
 def test_the_expert_matches_itself_and_nothing_else_does_better(world):
-    weights = answers.time_weights(0.9, 1.0)
+    weights = answers.kappa_weights(0.9, 1.0)
     target = imitators.exact_target(world, weights[None])
-    full = imitators.imitate(world, target, weights, 2)
+    full = imitators.fit_imitators(world, target, weights, 2)
     np.testing.assert_allclose(full[0], world.expert, atol=1e-4)
     assert gaps(world, full).cost[0] < 1e-4
-    tied = imitators.imitate(world, target, weights, 1)
+    tied = imitators.fit_imitators(world, target, weights, 1)
     grid = np.linspace(0.0, 1.0, 2001)[:, None]
     far = imitators.divergence(world.measures(grid, weights[None])[0], target)
     assert abs(tied[0, 0] - grid[np.argmin(far), 0]) < 1e-3
@@ -65,24 +65,24 @@ def test_price_is_the_variance_of_what_is_read_off():
     pairs = imitators.episodes(np.random.default_rng(0), world, (samples, many))
     variances = []
     for kappa in (0.0, 1.0):
-        seen = imitators.estimated(world, pairs, answers.time_weights(kappa, 1.0))
+        seen = imitators.estimated(world, pairs, answers.kappa_weights(kappa, 1.0))
         variances.append((seen[:, 1] / (seen[:, 0] + seen[:, 1])).var())
-    weights = answers.time_weights(1.0, 1.0)
-    assert imitators.price(world, answers.time_weights(0.0, 1.0), 1) == pytest.approx(1.0)
+    weights = answers.kappa_weights(1.0, 1.0)
+    assert imitators.price(world, answers.kappa_weights(0.0, 1.0), 1) == pytest.approx(1.0)
     # A variance from 4,000 samples errs by 2 %, the delta method by 1/60.
     wanted = imitators.price(world, weights, 1)
     assert variances[1] / variances[0] == pytest.approx(wanted, rel=0.1)
 
 
 def test_kappa_and_gamma_change_places():
-    np.testing.assert_allclose(answers.time_weights(1.0, 0.9), answers.time_weights(0.9, 1.0))
+    np.testing.assert_allclose(answers.kappa_weights(1.0, 0.9), answers.kappa_weights(0.9, 1.0))
     assert all(p.price >= 1.0 - 1e-9 for p in answers.prices())
 
 
 def test_estimates_count_weights_pair_by_pair():
     world = WORLDS["early payment"]
     pairs = imitators.episodes(np.random.default_rng(1), world, (2, 3))
-    weights = answers.time_weights(0.9, 0.9)
+    weights = answers.kappa_weights(0.9, 0.9)
     slow = np.zeros((2, 6))
     for sample, episode, time in product(range(2), range(3), range(HORIZON)):
         slow[sample, pairs[sample, episode, time]] += weights[time] / 3

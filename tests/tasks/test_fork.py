@@ -6,7 +6,7 @@ import pytest
 
 from etairl.rollouts import collect
 from etairl.tasks import make_task, planned_expert
-from etairl.tasks.fork_world import NAME, ForkWorld
+from etairl.tasks.fork_world import FORK, ForkWorld
 from etairl.types import InputError
 
 WORLD = ForkWorld()
@@ -14,7 +14,7 @@ WORLD = ForkWorld()
 
 def test_the_expert_never_falls_not_even_after_twice_the_horizon():
     played = collect(
-        np.random.default_rng(0), make_task(NAME, 30, horizon=400), planned_expert(NAME), 30
+        np.random.default_rng(0), make_task(FORK, 30, horizon=400), planned_expert(FORK), 30
     )
     assert (played.lengths == 400).all()
     assert not played.terminated.any()
@@ -46,7 +46,7 @@ def test_nobody_changes_sides_behind_the_fork_and_the_room_ends():
 
 
 def test_copies_do_what_gymnasium_does():
-    task, env = make_task(NAME, 3, seed=1), gymnasium.make(f"etairl.tasks.fork_env:{NAME}")
+    task, env = make_task(FORK, 3, seed=1), gymnasium.make(f"etairl.tasks.fork_env:{FORK}")
     seen, walker = task.reset(), env.unwrapped
     env.reset(seed=0)
     walker.state = seen[0].astype(np.float64)
@@ -60,21 +60,21 @@ def test_copies_do_what_gymnasium_does():
 
 
 def test_rejoins_in_the_middle_and_begins_anew_after_a_fall():
-    task, rng = make_task(NAME, 2, seed=4), np.random.default_rng(2)
+    task, rng = make_task(FORK, 2, seed=4), np.random.default_rng(2)
     task.reset()
     actions = rng.uniform(-1.0, 1.0, (7, 2, 2)).astype(np.float32)
     for row in actions:
         step = task.step(row)
-    again = make_task(NAME, 2, seed=4)
+    again = make_task(FORK, 2, seed=4)
     ages = np.array([7, 7])
     np.testing.assert_array_equal(again.rejoin(task.resets, actions, ages), step.observations)
 
 
 def test_draws_and_refusals():
-    picture = gymnasium.make(f"etairl.tasks.fork_env:{NAME}", render_mode="rgb_array")
+    picture = gymnasium.make(f"etairl.tasks.fork_env:{FORK}", render_mode="rgb_array")
     picture.reset(seed=0)
     assert picture.render().shape == (100, 800, 3)
     with pytest.raises(InputError, match="no option"):
-        make_task(NAME, 1, options={"speed": 2})
+        make_task(FORK, 1, options={"speed": 2})
     with pytest.raises(InputError, match="NaN"):
         WORLD.move(np.zeros((1, 3)), np.array([[np.nan, 0.0]]))

@@ -14,7 +14,7 @@ import etairl.tasks.navigation_env
 from etairl.demos import load_demos
 from etairl.rollouts import UniformPolicy, collect
 from etairl.tasks import make_task
-from etairl.tasks.navigation_world import NAME, LakeWorld, NavigationTask, clip_to_disc
+from etairl.tasks.navigation_world import NAVIGATION, LakeWorld, NavigationTask, clip_to_disc
 from etairl.tasks.rendering import Scene
 from etairl.types import InputError, MultiTask, RejoinableTask
 
@@ -167,7 +167,7 @@ def test_starts_and_targets_are_uniform_on_land(rng):
 
 
 def test_the_gymnasium_environment_passes_the_checker():
-    env = gymnasium.make(NAME, render_mode="rgb_array")
+    env = gymnasium.make(NAVIGATION, render_mode="rgb_array")
     check_env(env.unwrapped)
     assert env.observation_space.shape == (8,)
 
@@ -177,7 +177,7 @@ def test_both_engines_walk_alike(rng):
     task = NavigationTask(5, 20, seed=4)
     task.reset()
     starts, targets = task.positions.copy(), WORLD.draw(rng, 5)
-    envs = [gymnasium.make(NAME, max_episode_steps=20).unwrapped for _ in range(5)]
+    envs = [gymnasium.make(NAVIGATION, max_episode_steps=20).unwrapped for _ in range(5)]
     for env, start, target in zip(envs, starts, targets, strict=True):
         env.reset(options={"position": start, "target": target})
     for _ in range(20):
@@ -192,7 +192,7 @@ def test_both_engines_walk_alike(rng):
 
 def test_both_engines_behind_make_task(rng):
     for engine in (None, "gymnasium", "numpy"):
-        task = make_task(NAME, 4, horizon=9, seed=1, engine=engine)
+        task = make_task(NAVIGATION, 4, horizon=9, seed=1, engine=engine)
         assert isinstance(task, MultiTask)
         assert isinstance(task, RejoinableTask)
         t = collect(rng, task, UniformPolicy(task), 6)
@@ -204,7 +204,7 @@ def test_both_engines_behind_make_task(rng):
 
 
 def test_pictures_show_lakes_agent_and_target():
-    env = gymnasium.make(NAME, render_mode="rgb_array")
+    env = gymnasium.make(NAVIGATION, render_mode="rgb_array")
     env.reset(options={"position": (0.0, 0.0), "target": (9.0, 9.0)})
     picture = env.render()
     assert picture.shape == (400, 400, 3)
@@ -216,7 +216,7 @@ def test_pictures_show_lakes_agent_and_target():
 
 
 def test_recorded_walks_are_drawn_where_they_were():
-    scene = Scene(NAME, "terminating", 50, 0, (400, 400))
+    scene = Scene(NAVIGATION, "terminating", 50, 0, (400, 400))
     walks = load_demos("etairl-Navigation-v0-300x50").trajectories
     edge = np.maximum.reduceat(np.abs(walks.observations[:, :2]).max(axis=1), walks.offsets[:-1])
     walk = walks.take(np.flatnonzero(edge < 9.0)[:1])  # squares are cut at the edges

@@ -9,7 +9,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from etairl.rollouts import collect
 from etairl.tasks import make_task, planned_expert
-from etairl.tasks.navigation_world import NAME, LakeWorld
+from etairl.tasks.navigation_world import NAVIGATION, LakeWorld
 from etairl.tasks.planner import Planner
 
 STENCIL = [
@@ -90,8 +90,8 @@ def test_without_lakes_the_way_is_straight(rng):
 
 
 def test_the_policy_solves_every_task_on_nearly_the_shortest_path():
-    task = make_task(NAME, 300, seed=5)
-    policy = planned_expert(NAME)
+    task = make_task(NAVIGATION, 300, seed=5)
+    policy = planned_expert(NAVIGATION)
     played = collect(np.random.default_rng(0), task, policy, 300, stochastic=False)
     assert task.success(played.final_observations).all()
     left = played.final_observations[:, :2] - played.tasks
@@ -115,7 +115,7 @@ def test_the_policy_leaves_a_shore(lake):
     circle = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     positions = [x, y] + (r + 1e-13) * circle
     targets = [x, y] - (r + 0.3) * circle
-    policy, world = planned_expert(NAME), LakeWorld()
+    policy, world = planned_expert(NAVIGATION), LakeWorld()
     for _ in range(30):
         seen = np.concatenate([world.observe(positions), targets], axis=1).astype(np.float32)
         positions = world.move(positions, policy(None, seen))

@@ -9,7 +9,7 @@ from etairl.rollouts import UniformPolicy, collect
 from etairl.tasks import catalogue as entries
 from etairl.tasks import make_task, planned_expert, register_tasks, task_space
 from etairl.tasks.fetch import GRIPPER, all_goals, near_goals
-from etairl.tasks.navigation_world import NAME, LakeWorld
+from etairl.tasks.navigation_world import NAVIGATION, LakeWorld
 from etairl.tasks.product import Goals, ProductTask
 from etairl.types import InputError, MultiTask, RejoinableTask
 
@@ -76,7 +76,7 @@ def test_tasks_are_drawn_per_episode_and_replayed(poles):
     assert np.array_equal(uneven.reset()[:, -2:], expected)
 
 
-@pytest.mark.parametrize("name", [NAME, "Pendulum-v1"])
+@pytest.mark.parametrize("name", [NAVIGATION, "Pendulum-v1"])
 def test_a_task_is_rejoined_in_the_middle_of_episodes(name, poles, rng):
     one, two = (make_task(name, 3, horizon=6, seed=1) for _ in range(2))
     one.reset()
@@ -113,14 +113,14 @@ def _line(rng: np.random.Generator, n: int) -> np.ndarray:
 
 
 def test_tasks_can_be_assigned_and_drawn_again():
-    task = make_task(NAME, 2, horizon=3, seed=0)
+    task = make_task(NAVIGATION, 2, horizon=3, seed=0)
     drawn = task.reset()[:, -2:]
     task.assign(np.array([[9.0, 9.0], [0.0, 0.0]]))
     for _ in range(2):
         assert task.reset()[:, -2:].tolist() == [[9.0, 9.0], [0.0, 0.0]]
     task.assign(None)
     assert not np.array_equal(task.reset()[:, -2:], drawn)  # the task of its fourth episode
-    fresh = make_task(NAME, 2, horizon=3, seed=0)
+    fresh = make_task(NAVIGATION, 2, horizon=3, seed=0)
     assert np.array_equal(fresh.reset()[:, -2:], drawn)
 
 
@@ -137,17 +137,17 @@ def test_tasks_can_be_assigned_and_drawn_again():
 )
 def test_tasks_that_cannot_be(tasks, message, unchecked):
     with pytest.raises(InputError, match=message):
-        make_task(NAME, 2).assign(np.array(tasks))
+        make_task(NAVIGATION, 2).assign(np.array(tasks))
 
 
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
-        (NAME, {"law": "some"}, "law must be one of training, full"),
-        (NAME, {"mode": "absorbing"}, "use the mode terminating"),
-        (NAME, {"engine": "envpool"}, "unknown environment"),
-        (NAME, {"options": {"lakes": 3}}, "has no option 'lakes'"),
-        ("Pendulum-v1", {"engine": "numpy"}, f"the engine numpy has {NAME} only"),
+        (NAVIGATION, {"law": "some"}, "law must be one of training, full"),
+        (NAVIGATION, {"mode": "absorbing"}, "use the mode terminating"),
+        (NAVIGATION, {"engine": "envpool"}, "unknown environment"),
+        (NAVIGATION, {"options": {"lakes": 3}}, "has no option 'lakes'"),
+        ("Pendulum-v1", {"engine": "numpy"}, f"the engine numpy has {NAVIGATION} only"),
     ],
 )
 def test_settings_that_cannot_be(name, settings, message, unchecked):
@@ -191,4 +191,4 @@ def test_fetch_reach_has_our_goals(rng):
 
 
 def test_the_map_of_the_catalogue_is_the_map_of_the_engine():
-    assert make_task(NAME, 1)._task._task.world == LakeWorld()
+    assert make_task(NAVIGATION, 1)._task._task.world == LakeWorld()

@@ -37,7 +37,7 @@ from etairl.idle import (
 )
 from etairl.measures import FutureSampler
 from etairl.tasks import task_space
-from etairl.tasks.navigation_world import NAME
+from etairl.tasks.navigation_world import NAVIGATION as NAME
 from etairl.tasks.product import Goals
 from etairl.training import preparation
 from etairl.training.flat import configure

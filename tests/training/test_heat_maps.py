@@ -15,7 +15,8 @@ from etairl.costs.discriminator import GanConfig
 from etairl.solvers.players import SACSettings
 from etairl.solvers.sac_config import OffPolicy, SACConfig
 from etairl.tasks.navigation_env import NavigationEnv
-from etairl.tasks.navigation_world import NAME, LakeWorld
+from etairl.tasks.navigation_world import NAVIGATION as NAME
+from etairl.tasks.navigation_world import LakeWorld
 from etairl.training.flat import configure
 from etairl.training.heat_maps import TARGETS, check_mapped, cost_maps
 from etairl.training.settings import TrainConfig

@@ -14,7 +14,7 @@ from etairl.demos import Demos, load_demos, save_demos
 from etairl.evaluation.matching import score
 from etairl.runs import read_metrics
 from etairl.tasks import planned_expert
-from etairl.tasks.navigation_world import NAME
+from etairl.tasks.navigation_world import NAVIGATION as NAME
 from etairl.training import multitask
 from etairl.training.multitask import (
     EXPERT,

@@ -7,7 +7,7 @@ from etairl.cli.console import Meter, facts, out, print_json, table
 from etairl.demos import load_demos
 from etairl.eta import Eta
 from etairl.evaluation.contrasts import Contrast
-from etairl.evaluation.where import Cell, EtaMap, eta_map
+from etairl.evaluation.where import EtaMap, MapCell, eta_map
 
 _QUIET = 2.0  # seconds without a bar
 
@@ -76,7 +76,7 @@ def _print(found: EtaMap) -> None:
     console.print(f"\n{found.advice}", markup=False)
 
 
-def _row(cell: Cell, beside: Contrast) -> list[str]:
+def _row(cell: MapCell, beside: Contrast) -> list[str]:
     return [
         f"{cell.eta} {cell.sampler}",
         f"{beside.mmd2:.2g}",

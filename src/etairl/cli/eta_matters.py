@@ -13,7 +13,7 @@ from etairl.replication.eta_matters.answers import (
     entries,
     prices,
 )
-from etairl.replication.eta_matters.worlds import GAMMA, HORIZON, worlds
+from etairl.replication.eta_matters.worlds import GAMMA, HORIZON, small_worlds
 
 _MARKS = {"better": " <", "worse": " >", "no difference": " =", "GAIL": ""}
 
@@ -26,12 +26,12 @@ def run(json: bool) -> int:
         rows = [
             asdict(e) | {"verdicts": {name: e.verdict(name) for name in OUTCOMES}} for e in found
         ]
-        stories = {world.name: world.story for world in worlds()}
+        stories = {world.name: world.story for world in small_worlds()}
         print_json({"worlds": stories, "prices": paid, "entries": rows})
         return 0
     facts(
         f"Four worlds of {HORIZON} steps; imitators minimise the divergence of their measure",
-        [(world.name, world.story) for world in worlds()],
+        [(world.name, world.story) for world in small_worlds()],
     )
     out().print(
         f"\ngap: mean cost of a step, every step alike, beside the expert's; {SAMPLES} sets of "

@@ -25,8 +25,7 @@ from etairl.idle import (
 from etairl.measures import FutureSampler
 from etairl.storage import holds_anything
 from etairl.tasks import task_space
-from etairl.tasks.navigation_world import NAME as NAVIGATION
-from etairl.tasks.navigation_world import LakeWorld
+from etairl.tasks.navigation_world import NAVIGATION, LakeWorld
 from etairl.tasks.product import Goals, check_tasks
 from etairl.types import InputError, Trajectories, check_range, check_seed
 

@@ -22,13 +22,13 @@ from etairl.evaluation.kernel import OnProgress
 from etairl.measures import EpisodeChoice, FutureSampler, Method
 from etairl.types import InputError, Trajectories
 
-GAMMAS = (1.0, 0.99)
-KAPPAS = (0.75, 0.9, 0.99, 0.999)
+_GAMMAS = (1.0, 0.99)
+_KAPPAS = (0.75, 0.9, 0.99, 0.999)
 _BLOCKS = 20  # of time, in an episode
 _FREQUENCIES = 1024
 _ROWS = 60_000  # beyond, so much the fewer frequencies
 _ALIKE = 0.02  # of the frames: below, the other sampler is not looked at
-Groups = Literal["episodes", "blocks of time"]
+Resampled = Literal["episodes", "blocks of time"]
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class FrameLaw:
 
 
 @dataclass(frozen=True)
-class Cell:
+class MapCell:
     """A weighting beside GAIL with the same discount, and beside every frame alike."""
 
     eta: str
@@ -83,7 +83,7 @@ class EtaMap:
     environment: str | None
     episodes: int
     steps: int
-    by: Groups
+    by: Resampled
     """what floors and p-values resample"""
     sizes: tuple[int, int]
     """groups on either side of a floor"""
@@ -94,7 +94,7 @@ class EtaMap:
     cycle: int | None
     early_late: Contrast
     """the first against the last quarter of every episode: a scale for the others"""
-    cells: list[Cell]
+    cells: list[MapCell]
 
     @property
     def advice(self) -> str:
@@ -168,11 +168,11 @@ def eta_map(
     )
 
 
-def _cell(shown: list[FrameLaw], number: int, longest: int, beside: Any) -> Cell:
-    own, plain = shown[number], GAMMAS.index(shown[number].gamma_irl)
-    gail = shown.index(FrameLaw(Dirac(0), GAMMAS[plain], "exact"))
+def _cell(shown: list[FrameLaw], number: int, longest: int, beside: Any) -> MapCell:
+    own, plain = shown[number], _GAMMAS.index(shown[number].gamma_irl)
+    gail = shown.index(FrameLaw(Dirac(0), _GAMMAS[plain], "exact"))
     frames = 0.5 * np.abs(own.law(longest) - shown[gail].law(longest)).sum()
-    return Cell(
+    return MapCell(
         eta=own.name,
         gamma_irl=own.gamma_irl,
         sampler=own.sampler,
@@ -184,13 +184,13 @@ def _cell(shown: list[FrameLaw], number: int, longest: int, beside: Any) -> Cell
 
 def _grid(longest: int, cycle: int | None, extra: Sequence[Eta]) -> list[FrameLaw]:
     """GAIL first; then every weighting, by the paper's sampler too where that is another law."""
-    etas: list[Eta] = [*(Geometric(kappa) for kappa in KAPPAS), Uniform()]
+    etas: list[Eta] = [*(Geometric(kappa) for kappa in _KAPPAS), Uniform()]
     if cycle is not None and cycle < longest:
         etas.append(Poisson(float(cycle)))
     known = {Dirac(0), *etas}
     etas += [eta for eta in dict.fromkeys(e.simplified() for e in extra) if eta not in known]
     found = []
-    for gamma in GAMMAS:
+    for gamma in _GAMMAS:
         found.append(FrameLaw(Dirac(0), gamma, "exact"))
         for eta in etas:
             exact, paper = (FrameLaw(eta, gamma, m) for m in ("exact", "two_stage"))
@@ -259,7 +259,7 @@ def advise(found: EtaMap) -> str:
     )
 
 
-def _in_floors(told: tuple[Cell, Contrast]) -> float:
+def _in_floors(told: tuple[MapCell, Contrast]) -> float:
     return told[1].mmd2 / max(told[1].floor, 1e-12)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from etairl.evaluation.where import Cell, EtaMap
+from etairl.evaluation.where import EtaMap, MapCell
 from etairl.figures.panels import BLUE, GREY
 
 _LEAST = 1e-6
@@ -35,7 +35,7 @@ def eta_map_figure(found: EtaMap) -> Figure:
     return figure
 
 
-def _panel(axes: Axes, cells: list[Cell], names: list[tuple[str, str]]) -> None:
+def _panel(axes: Axes, cells: list[MapCell], names: list[tuple[str, str]]) -> None:
     for signal, fill in ((True, BLUE), (False, "white")):
         kept = [c for c in cells if c.signal == signal and c.gail is not None]
         at = [names.index((c.eta, c.sampler)) for c in kept]

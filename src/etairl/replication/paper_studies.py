@@ -14,7 +14,7 @@ from etairl.training.presets import preset
 from etairl.training.settings import TrainConfig
 from etairl.types import InputError
 
-KAPPAS = (0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0)
+_KAPPAS = (0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0)
 LAMBDAS = (1, 5, 10, 25, 40, 100)
 """the rates of the paper"""
 CYCLES = {"Ant-v5": (10,), "HalfCheetah-v5": (6,), "Hopper-v5": (142, 70)}
@@ -68,7 +68,7 @@ def _weighted(config: TrainConfig, arm: str, etas: Sequence[str]) -> Arms:
 
 
 def _figure1(env: str) -> Arms:
-    geometric = [f"geometric:{kappa:g}" for kappa in KAPPAS]
+    geometric = [f"geometric:{kappa:g}" for kappa in _KAPPAS]
     return _weighted(penalised(env), PENALISED, geometric) + _weighted(
         bare(env), "bare", [_GAIL, _UNIFORM]
     )

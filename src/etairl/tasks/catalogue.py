@@ -4,9 +4,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from etairl.tasks.fetch import ReachPolicy, fetch_goals
-from etairl.tasks.fork_world import NAME as FORK
-from etairl.tasks.fork_world import ForkPolicy
-from etairl.tasks.navigation_world import NAME, LakeWorld, navigation_goals
+from etairl.tasks.fork_world import FORK, ForkPolicy
+from etairl.tasks.navigation_world import NAVIGATION, LakeWorld, navigation_goals
 from etairl.tasks.planner import PlannerPolicy
 from etairl.types import Policy, TaskSpace
 
@@ -21,7 +20,7 @@ class TaskEntry(NamedTuple):
 
 
 _ENTRIES = {
-    NAME: TaskEntry(navigation_goals(LakeWorld()), lambda: PlannerPolicy(LakeWorld())),
+    NAVIGATION: TaskEntry(navigation_goals(LakeWorld()), lambda: PlannerPolicy(LakeWorld())),
     FORK: TaskEntry(None, ForkPolicy),
     "FetchReach-v4": TaskEntry(fetch_goals(sparse=True), ReachPolicy),
     "FetchReachDense-v4": TaskEntry(fetch_goals(sparse=False), ReachPolicy),

@@ -8,11 +8,9 @@ from typing import Any, get_args
 
 from etairl.tasks.catalogue import task_space
 from etairl.tasks.envpool import EnvPoolTask, envpool_names, native_limit
-from etairl.tasks.fork_world import NAME as FORK
-from etairl.tasks.fork_world import ForkTask
+from etairl.tasks.fork_world import FORK, ForkTask
 from etairl.tasks.horizon import AbsorbingTask, GuardedTask
-from etairl.tasks.navigation_world import NAME as NAVIGATION
-from etairl.tasks.navigation_world import NavigationTask
+from etairl.tasks.navigation_world import NAVIGATION, NavigationTask
 from etairl.tasks.product import ProductTask
 from etairl.types import HorizonMode, InputError, LawName, RejoinableTask, Task, check_choice
 

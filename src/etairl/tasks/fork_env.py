@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium import spaces
 from jaxtyping import UInt8
 
-from etairl.tasks.fork_world import HORIZON, NAME, ForkWorld
+from etairl.tasks.fork_world import FORK, FORK_STEPS, ForkWorld
 
 _SCALE = 40  # pixels for a unit of length
 _LAND, _WALL, _TRAIL = (205, 205, 205), (90, 90, 90), (140, 90, 90)
@@ -68,5 +68,5 @@ def _square(
     picture[rows, max(column - half, 0) : column + half] = colour
 
 
-if NAME not in gymnasium.registry:
-    gymnasium.register(NAME, entry_point=f"{__name__}:ForkEnv", max_episode_steps=HORIZON)
+if FORK not in gymnasium.registry:
+    gymnasium.register(FORK, entry_point=f"{__name__}:ForkEnv", max_episode_steps=FORK_STEPS)

@@ -15,9 +15,9 @@ from etairl.tasks.product import keyed_rows
 from etairl.tasks.stepping import SteppingTask
 from etairl.types import InputError, Spec, Step
 
-NAME = "etairl/Fork-v0"
-HORIZON = 200
-States = Float[np.ndarray, "n 3"]
+FORK = "etairl/Fork-v0"
+FORK_STEPS = 200
+ForkStates = Float[np.ndarray, "n 3"]
 """place along the corridor, place across it, the sign (-1 or 1)"""
 
 
@@ -34,14 +34,14 @@ class ForkWorld:
     edge: float = 19.0
     """the end of the room: who passes it falls"""
 
-    def draw(self, rng: np.random.Generator, n: int) -> States:
+    def draw(self, rng: np.random.Generator, n: int) -> ForkStates:
         """Starts: at the beginning of the corridor, somewhere across it, with either sign."""
         across, sign = rng.uniform(-0.5, 0.5, n), rng.choice((-1.0, 1.0), n)
         return np.stack([np.zeros(n), across, sign], axis=1)
 
     def move(
-        self, states: States, actions: Num[np.ndarray, "n 2"]
-    ) -> tuple[States, Bool[np.ndarray, " n"]]:
+        self, states: ForkStates, actions: Num[np.ndarray, "n 2"]
+    ) -> tuple[ForkStates, Bool[np.ndarray, " n"]]:
         """One step, and who fell in it. Walls stop a walker; so does the wall behind the fork."""
         if not np.isfinite(actions).all():
             raise InputError("an action of the fork is NaN or infinite")
@@ -58,7 +58,7 @@ class ForkWorld:
         wrong = after[:, 1] * after[:, 2] < self.post
         return after, (passing & wrong) | (after[:, 0] > self.edge)
 
-    def rewards(self, states: States) -> Float[np.ndarray, " n"]:
+    def rewards(self, states: ForkStates) -> Float[np.ndarray, " n"]:
         """From 0 at the start to 1 at the goal, in the middle of the sign's side."""
         x, y = states[:, 0] - self.goal, states[:, 1] - 0.5 * states[:, 2]
         return np.clip(1.0 - np.sqrt(x * x + y * y) / self.goal, 0.0, 1.0)
@@ -69,8 +69,8 @@ class ForkTask(SteppingTask):
 
     def __init__(self, envs: int, horizon: int | None, seed: int, world: ForkWorld | None = None):
         self.world = world or ForkWorld()
-        self.envs, self.horizon = envs, horizon or HORIZON
-        self.spec = Spec(3, 2, (-1.0, -1.0), (1.0, 1.0), None, NAME)
+        self.envs, self.horizon = envs, horizon or FORK_STEPS
+        self.spec = Spec(3, 2, (-1.0, -1.0), (1.0, 1.0), None, FORK)
         self.states = np.zeros((envs, 3))
         self._seed = seed
         self._time, self.resets = np.zeros((2, envs), np.int64)

@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium import spaces
 from jaxtyping import Float, UInt8
 
-from etairl.tasks.navigation_world import HORIZON, NAME, LakeWorld, navigation_goals
+from etairl.tasks.navigation_world import NAVIGATION, NAVIGATION_STEPS, LakeWorld, navigation_goals
 from etairl.types import InputError
 
 _PIXELS = 400
@@ -120,5 +120,7 @@ def _square(
     picture[max(row - half, 0) : row + half, max(column - half, 0) : column + half] = colour
 
 
-if NAME not in gymnasium.registry:
-    gymnasium.register(NAME, entry_point=f"{__name__}:NavigationEnv", max_episode_steps=HORIZON)
+if NAVIGATION not in gymnasium.registry:
+    gymnasium.register(
+        NAVIGATION, entry_point=f"{__name__}:NavigationEnv", max_episode_steps=NAVIGATION_STEPS
+    )

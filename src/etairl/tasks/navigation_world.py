@@ -15,8 +15,8 @@ from etairl.tasks.product import Goals, keyed_rows
 from etairl.tasks.stepping import SteppingTask
 from etairl.types import InputError, Spec, Step
 
-NAME = "etairl/Navigation-v0"
-HORIZON = 50
+NAVIGATION = "etairl/Navigation-v0"
+NAVIGATION_STEPS = 50
 _TOLERANCE = 1.0
 """a target within one step is reached"""
 _SLACK = 1e-14  # of the side: how far outside of a lake a point of contact is put
@@ -202,9 +202,9 @@ class NavigationTask(SteppingTask):
 
     def __init__(self, envs: int, horizon: int | None, seed: int, world: LakeWorld | None = None):
         self.world = world or LakeWorld()
-        self.envs, self.horizon = envs, horizon or HORIZON
+        self.envs, self.horizon = envs, horizon or NAVIGATION_STEPS
         columns = 2 + len(self.world.lakes)
-        self.spec = Spec(columns, 2, (-1.0, -1.0), (1.0, 1.0), None, NAME)
+        self.spec = Spec(columns, 2, (-1.0, -1.0), (1.0, 1.0), None, NAVIGATION)
         self.positions = np.zeros((envs, 2))
         self._seed = seed
         self._time = np.zeros(envs, dtype=np.int64)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from etairl.tasks.navigation_world import NAME as NAVIGATION
+from etairl.tasks.navigation_world import NAVIGATION
 
 # How many leading positions the observations of these MuJoCo environments leave out.
 _LEFT_OUT = {

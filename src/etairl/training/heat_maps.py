@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from etairl.tasks.navigation_world import NAME, LakeWorld
+from etairl.tasks.navigation_world import NAVIGATION, LakeWorld
 from etairl.training.result import Result
 from etairl.training.settings import TrainConfig
 from etairl.types import InputError
@@ -37,8 +37,8 @@ class CostMaps(NamedTuple):
 
 def check_mapped(config: TrainConfig) -> None:
     """Refuse a run whose cost is not a function of a place on the map."""
-    if config.env.rpartition(":")[2] != NAME:
-        raise InputError(f"a map of the cost is drawn for {NAME} only, not for {config.env}")
+    if config.env.rpartition(":")[2] != NAVIGATION:
+        raise InputError(f"a map of the cost is drawn for {NAVIGATION} only, not for {config.env}")
 
 
 def cost_maps(result: Result, cells: int = 120) -> CostMaps:

@@ -26,7 +26,7 @@ HELD_OUT = "expert, held out"
 DEMONSTRATIONS = "demonstrations"
 MOST_OF_OTHERS = 25
 """episodes of the expert, of a random policy, and of what does not act like the demonstrations"""
-Gaps = Callable[[Trajectories, Trajectories], list[FeatureGap] | None]
+MeasureGaps = Callable[[Trajectories, Trajectories], list[FeatureGap] | None]
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,9 @@ def judge_at_the_end(stage: Stage) -> list[Behaviour]:
     return [*found, replace(row, success=success_rate(stage.prepared, chance))]
 
 
-def judge_all(stage: Stage, longer: bool = False, gaps: Gaps | None = None) -> list[Behaviour]:
+def judge_all(
+    stage: Stage, longer: bool = False, gaps: MeasureGaps | None = None
+) -> list[Behaviour]:
     """Everyone on the stage, the expert and a random policy; the headline kind comes first.
 
     Args:

@@ -8,7 +8,7 @@ from jaxtyping import UInt8
 
 from etairl.tasks import task_space
 from etairl.tasks.environments import imported
-from etairl.tasks.navigation_world import NAME as NAVIGATION
+from etairl.tasks.navigation_world import NAVIGATION
 from etairl.tasks.rendering import Scene
 from etairl.training.playing import playing_seed
 from etairl.training.result import Result

@@ -11,10 +11,10 @@ from etairl.replication.eta_matters.imitators import (
     episodes,
     estimated,
     exact_target,
-    imitate,
+    fit_imitators,
     price,
 )
-from etairl.replication.eta_matters.worlds import GAMMA, HORIZON, SmallWorld, gaps, worlds
+from etairl.replication.eta_matters.worlds import GAMMA, HORIZON, SmallWorld, gaps, small_worlds
 
 KAPPAS = (0.0, 0.9, 1.0)
 GAMMAS = (1.0, GAMMA)
@@ -69,7 +69,7 @@ class Price:
     """1 is the least; 2 is what half as many demonstrations would give"""
 
 
-def time_weights(kappa: float, gamma: float) -> np.ndarray:
+def kappa_weights(kappa: float, gamma: float) -> np.ndarray:
     """The exact law of the time index."""
     return index_law(Geometric(kappa), gamma, "exact", HORIZON)
 
@@ -77,8 +77,8 @@ def time_weights(kappa: float, gamma: float) -> np.ndarray:
 def prices() -> list[Price]:
     """Of all weightings, in all worlds."""
     return [
-        Price(w.name, kind, gamma, kappa, price(w, time_weights(kappa, gamma), kind))
-        for w in worlds()
+        Price(w.name, kind, gamma, kappa, price(w, kappa_weights(kappa, gamma), kind))
+        for w in small_worlds()
         for kind in (0, 1)
         for gamma in GAMMAS
         for kappa in KAPPAS
@@ -98,7 +98,7 @@ def entries(
         track: may show progress.
     """
     found = []
-    for number, world in enumerate(track(worlds())):
+    for number, world in enumerate(track(small_worlds())):
         rng = np.random.default_rng([24, number])
         pairs = episodes(rng, world, (samples, max(counts)))
         for capacity, kinds in (("full", 2), ("tied", 1)):
@@ -114,12 +114,12 @@ def _row(
 ) -> list[Entry]:
     entries, plain = [], {}
     for kappa in KAPPAS:
-        weights = time_weights(kappa, gamma)
+        weights = kappa_weights(kappa, gamma)
         if shown is None:
             targets = exact_target(world, weights[None])
         else:
             targets = estimated(world, shown, weights)
-        numbers = imitate(world, targets, weights, kinds)
+        numbers = fit_imitators(world, targets, weights, kinds)
         reached = vars(gaps(world, numbers))
         plain = plain or reached
         apart = {name: reached[name] - plain[name] for name in OUTCOMES}

@@ -28,7 +28,7 @@ def divergence(own: np.ndarray, other: np.ndarray) -> np.ndarray:
     return 0.5 * (part(own) + part(other)).sum(axis=-1)
 
 
-def imitate(
+def fit_imitators(
     world: SmallWorld, targets: Measures, weights: Float[np.ndarray, " time"], kinds: int
 ) -> Numbers:
     """The numbers of the nearest policy to each target: a grid, refined around its best point.

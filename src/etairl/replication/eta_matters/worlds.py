@@ -61,7 +61,7 @@ class SmallWorld:
         return pairs.reshape(len(weights), len(one), -1)
 
 
-def worlds() -> list[SmallWorld]:
+def small_worlds() -> list[SmallWorld]:
     """Slow mixing, late branching, early payment, absorbing ends."""
     return [_slow_mixing(), _late_branching(), _early_payment(), _absorbing_ends()]
 
