@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from etairl.demos.npz_arrays import check_size
-from etairl.demos.recordings import shortened
+from etairl.demos.recordings import first_names
 from etairl.types import InputError
 
 _LONGEST_JSON = 50_000_000
@@ -182,4 +182,4 @@ def column_of(found: dict[str, Any], name: str, ragged: bool = False) -> Column:
 def check_there(found: dict[str, Any], needed: Sequence[str], there: Sequence[str]) -> None:
     """Refuse a file without these columns, and say which it has."""
     if lacking := [name for name in needed if name not in found]:
-        raise InputError(f"no column {' and no '.join(lacking)}; there are {shortened(there)}")
+        raise InputError(f"no column {' and no '.join(lacking)}; there are {first_names(there)}")

@@ -15,8 +15,8 @@ from etairl.demos.recordings import (
     Recording,
     chosen,
     cut_off,
+    first_names,
     lengths_by_ends,
-    shortened,
 )
 from etairl.types import InputError
 
@@ -101,7 +101,7 @@ def _plan(header: list[str], importing: Importing) -> _Plan:
     if episode is None and terminal is None and timeout is None:
         raise InputError(
             "no column tells episodes apart; name one that numbers them (--episode NAME) or marks "
-            f"their last step (--end NAME); there are {shortened(header)}"
+            f"their last step (--end NAME); there are {first_names(header)}"
         )
     reward = find(importing.reward, _REWARD)
     observations = _columns(header, importing.observations, "observations")
@@ -117,12 +117,12 @@ def _columns(header: list[str], asked: Sequence[str], what: str) -> list[int]:
     if not found and what == "observations":
         raise InputError(
             "no column is called obs_…; name the observations (--observations NAME …); there are "
-            f"{shortened(header)}"
+            f"{first_names(header)}"
         )
     if not found:
         raise InputError(
             "no column is called act_…; name the actions (--actions NAME …), there are "
-            f"{shortened(header)}"
+            f"{first_names(header)}"
         )
     numbers = [_bare(header[i], what) for i in found]
     if all(number.isdecimal() for number in numbers):
@@ -226,4 +226,4 @@ def _said(header: list[str], plan: _Plan) -> tuple[str, ...]:
     columns = ", ".join(header[i] for i in plan.observations[:10])
     more = f" and {len(plan.observations) - 10} more" if len(plan.observations) > 10 else ""
     notes = (f"observations are {columns}{more}, in this order",)
-    return notes + ((f"not used: {shortened(unused)}",) if unused else ())
+    return notes + ((f"not used: {first_names(unused)}",) if unused else ())

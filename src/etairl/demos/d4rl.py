@@ -10,8 +10,8 @@ from etairl.demos.npz_contents import read_arrays
 from etairl.demos.recordings import Importing, Recording, cut_off, lengths_by_ends
 from etairl.types import InputError
 
-REQUIRED = ("observations", "actions", "terminals")
-_ARRAYS = (*REQUIRED, "timeouts", "rewards", "next_observations")
+D4RL_ARRAYS = ("observations", "actions", "terminals")
+_ARRAYS = (*D4RL_ARRAYS, "timeouts", "rewards", "next_observations")
 
 
 def read_d4rl_npz(path: Path, importing: Importing, max_bytes: int) -> Recording:
@@ -29,7 +29,7 @@ def read_d4rl_hdf5(path: Path, importing: Importing, max_bytes: int) -> Recordin
 
 def is_d4rl(file: h5py.File) -> bool:
     """Does an HDF5 file have its arrays?"""
-    return all(has(file, name) for name in REQUIRED)
+    return all(has(file, name) for name in D4RL_ARRAYS)
 
 
 def _recording(arrays: dict[str, np.ndarray]) -> Recording:

@@ -9,7 +9,7 @@ import h5py
 
 from etairl.demos import stable_baselines
 from etairl.demos.csv_tables import looks_like_csv, read_csv
-from etairl.demos.d4rl import REQUIRED, is_d4rl, read_d4rl_hdf5, read_d4rl_npz
+from etairl.demos.d4rl import D4RL_ARRAYS, is_d4rl, read_d4rl_hdf5, read_d4rl_npz
 from etairl.demos.hdf5_arrays import described, has, opened_hdf5
 from etairl.demos.huggingface import read_huggingface
 from etairl.demos.imitation_npz import read_imitation_trajectories, read_imitation_transitions
@@ -20,7 +20,7 @@ from etairl.demos.recordings import (
     Found,
     Importing,
     Recording,
-    shortened,
+    first_names,
     to_found,
 )
 from etairl.demos.robomimic import is_robomimic, read_robomimic
@@ -91,7 +91,7 @@ FORMATS = (
         "D4RL-style npz",
         "npz",
         "observations, actions, rewards, terminals; no episode_lengths",
-        _has("npz", *REQUIRED, "rewards", without=OURS_ALONE),
+        _has("npz", *D4RL_ARRAYS, "rewards", without=OURS_ALONE),
         read_d4rl_npz,
     ),
     Format(
@@ -126,7 +126,7 @@ FORMATS = (
         "expert data of Stable-Baselines",
         "npz",
         "obs, actions, episode_starts",
-        _has("npz", *stable_baselines.REQUIRED),
+        _has("npz", *stable_baselines.BASELINES_ARRAYS),
         read_stable_baselines,
     ),
     Format(
@@ -237,7 +237,7 @@ def _unknown(holding: Holding) -> str:
         )
     if "dataset_dict.json" in holding.names:
         parts = [name for name in holding.shown if (holding.path / name).is_dir()]
-        return f"it is a set of Hugging Face datasets; name one of them: {shortened(parts)}"
+        return f"it is a set of Hugging Face datasets; name one of them: {first_names(parts)}"
     what = {"npz": "an npz file", "hdf5": "an HDF5 file", "folder": "a folder"}.get(holding.kind)
     if what is None:
         return "its format is not known; npz, HDF5, parquet, Arrow folders and CSV can be read"
@@ -246,4 +246,6 @@ def _unknown(holding: Holding) -> str:
     wanted = "; ".join(
         f"{known.name}: {known.recognised_by}" for known in FORMATS if known.kind == holding.kind
     )
-    return f"{what} in no known format; it holds {shortened(holding.shown, 15)}. Known are {wanted}"
+    return (
+        f"{what} in no known format; it holds {first_names(holding.shown, 15)}. Known are {wanted}"
+    )

@@ -253,13 +253,13 @@ def chosen(asked: Sequence[str], there: Sequence[str], what: str) -> list[str]:
     """The asked-for keys if they are there; all that are there if none is asked for."""
     for name in asked:
         if name not in there:
-            raise InputError(f"there is no {what} {name!r}; there are {shortened(there)}")
+            raise InputError(f"there is no {what} {name!r}; there are {first_names(there)}")
     if len(set(asked)) < len(asked):
         raise InputError(f"a {what} is asked for twice: {', '.join(asked)}")
     return list(asked or there)
 
 
-def shortened(names: Sequence[str], most: int = 40) -> str:
+def first_names(names: Sequence[str], most: int = 40) -> str:
     """A list for a sentence, cut where it would fill the screen; line breaks and the like shown."""
     shown = [name if name.isprintable() else ascii(name) for name in names[:most]]
     shown = [name if len(name) <= 60 else f"{name[:57]}…" for name in shown]

@@ -8,12 +8,12 @@ from etairl.demos.npz_contents import read_arrays
 from etairl.demos.recordings import Importing, Recording
 from etairl.types import InputError
 
-REQUIRED = ("obs", "actions", "episode_starts")
+BASELINES_ARRAYS = ("obs", "actions", "episode_starts")
 
 
 def read_stable_baselines(path: Path, importing: Importing, max_bytes: int) -> Recording:
     """Read the arrays; why an episode ended is not in them."""
-    arrays = read_arrays(path, (*REQUIRED, "rewards"), max_bytes)
+    arrays = read_arrays(path, (*BASELINES_ARRAYS, "rewards"), max_bytes)
     starts = arrays["episode_starts"].ravel() != 0
     if len(starts) != len(arrays["obs"]):
         raise InputError(
