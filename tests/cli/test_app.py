@@ -87,7 +87,7 @@ def test_version_and_no_command():
         (("demos", "info", "walk.npz", "--max-gib", "inf"), "--max-gib must be > 0"),
         (("demos", "info", "minari:walk"), "it ends in a version, like walk-v0"),
         (("eta", "dirac:0", "-o", "law.xyz"), "a figure's name ends in .png, .svg, .pdf"),
-        (("eta",), "SPEC"),
+        (("eta",), "name a weighting"),
         (("demos", "infos", "x"), "unknown action 'infos'; did you mean 'info'?"),
         (("demos", "info", "walc.npz"), "did you mean walk.npz?"),
         (("demos", "info", "."), "is a folder; name one .npz file in it"),

@@ -133,8 +133,7 @@ class SAC(Solver[SACState]):
     def policy(self, state: SACState) -> HeadPolicy:
         """The policy as it is now, on the host."""
         normaliser = state.normaliser if self.normalises else None
-        actor = state.actor if state.average is None else state.average
-        return HeadPolicy(actor, self.head, self.spec, normaliser)
+        return HeadPolicy(state.actor, self.head, self.spec, normaliser)
 
     def settled(self, state: Any) -> Any:
         """With the averaged actor, if there is one."""
