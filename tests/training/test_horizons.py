@@ -51,6 +51,14 @@ def cut(tmp_path, lengths: list[int], ended: tuple[int, ...] = ()) -> str:
     return str(file)
 
 
+def test_fewer_demonstrations_than_the_settings_use_are_all_used(tmp_path):
+    few = cut(tmp_path, [40, 40, 40])
+    assert configure("default", demos=few).demonstrations == 3
+    assert configure("default", demos="Pendulum-v1-25x200").demonstrations == 10
+    assert configure("paper/hopper", demos=few).demonstrations is None
+    assert configure("default", demos=few, demonstrations=5).demonstrations == 5  # refused later
+
+
 def test_the_bundled_ones_keep_their_length():
     assert configure("default").horizon == 500
     assert configure("default", env="Hopper-v5", demos="Hopper-v5-25x500").horizon == 500

@@ -19,7 +19,7 @@ from etairl.eta import parse_eta
 from etairl.regularisers import parse_regulariser
 from etairl.solvers.players import SOLVERS
 from etairl.solvers.solver import SolverConfig
-from etairl.training.horizons import implied_horizon
+from etairl.training.horizons import implied_demonstrations, implied_horizon
 from etairl.training.presets import preset
 from etairl.training.settings import TrainConfig
 from etairl.types import InputError, check_choice
@@ -143,6 +143,9 @@ def _implied(
     if "horizon" not in given and ("env" in given or "demos" in given):
         found = implied_horizon(settings.get("env", start.env), settings["demos"])
         settings |= {} if found is None else {"horizon": found}
+    if "demonstrations" not in given and "demos" in given:
+        many = implied_demonstrations(settings["demos"], start.demonstrations)
+        settings["demonstrations"] = many
     if settings.get("idle") is not None:
         settings.setdefault("eta", settings["idle"])
     elif "idle" in settings and start.idle is not None:

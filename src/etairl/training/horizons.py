@@ -1,4 +1,4 @@
-"""Steps of an episode where nobody said how many: as demonstrated, or the environment's limit."""
+"""Where nobody said: steps of an episode, and how many demonstrations to use."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -16,9 +16,7 @@ def implied_horizon(environment: str, demos: str) -> int | None:
     Episodes that ended by themselves say nothing. Demonstrations never go beyond the limit. None
     where neither is known; what is wrong with either is said when they are used.
     """
-    file = Path(demos)
-    changed = file.stat().st_mtime_ns if file.is_file() else 0
-    cut = _cut_at(demos, changed)
+    cut, _ = _shown(demos, _changed(demos))
     if cut is not None and demos in bundled_demos():
         return cut  # as its expert was recorded
     limit = time_limit(environment)
@@ -27,13 +25,24 @@ def implied_horizon(environment: str, demos: str) -> int | None:
     return min(cut, limit)
 
 
+def implied_demonstrations(demos: str, most: int | None) -> int | None:
+    """As many as the settings use, or all where there are fewer; what is wrong is said later."""
+    _, episodes = _shown(demos, _changed(demos))
+    return most if most is None or not episodes else min(most, episodes)
+
+
+def _changed(demos: str) -> int:
+    file = Path(demos)
+    return file.stat().st_mtime_ns if file.is_file() else 0
+
+
 @lru_cache(maxsize=64)
-def _cut_at(demos: str, _changed: int) -> int | None:
-    """The step at which all episodes were cut that did not end; None if there is no such step."""
+def _shown(demos: str, _changed: int) -> tuple[int | None, int]:
+    """The step at which all were cut that did not end, if there is one; how many there are."""
     try:
         t = load_demos(demos).trajectories
     except (InputError, OSError):
-        return None
+        return None, 0
     cut = np.unique(t.durations[~t.terminated[t.last_rows]])
     longest = int(t.durations.max())
-    return int(cut[0]) if len(cut) == 1 and cut[0] == longest else None
+    return (int(cut[0]) if len(cut) == 1 and cut[0] == longest else None), len(t)
