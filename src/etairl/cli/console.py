@@ -143,7 +143,9 @@ class _Note(rich.progress.ProgressColumn):
 
     @override
     def render(self, task: rich.progress.Task) -> Text:
-        note = Text(str(task.fields["note"]), no_wrap=True)
+        begun = task.fields["begun"]
+        seconds = "" if begun is None else f" {time.monotonic() - begun:.0f} s"
+        note = Text(f"{task.fields['note']}{seconds}", no_wrap=True)
         note.truncate(self._room, overflow="ellipsis")
         return note
 
@@ -151,8 +153,8 @@ class _Note(rich.progress.ProgressColumn):
 class Meter:
     """Progress of something long: a bar on a terminal, a line now and then elsewhere."""
 
-    def __init__(self, what: str, total: int, already: int = 0):
-        self._what, self._total = what, total
+    def __init__(self, what: str, total: int, already: int = 0, quiet: bool = False):
+        self._what, self._total, self._quiet = what, total, quiet
         self._console = Console(stderr=True)
         self._said = time.monotonic()
         width = self._console.width
@@ -166,9 +168,11 @@ class Meter:
             rich.progress.TimeRemainingColumn(),
             _Note(width - len(name) - bar - 16),
             console=self._console,
-            disable=not self._console.is_terminal,
+            disable=quiet or not self._console.is_terminal,
         )
-        self._task = self._bar.add_task(escape(name), total=total, completed=already, note="")
+        self._task = self._bar.add_task(
+            escape(name), total=total, completed=already, note="", begun=None
+        )
 
     def __enter__(self) -> "Meter":
         self._bar.start()
@@ -181,11 +185,19 @@ class Meter:
         """Print a line of its own, above the bar."""
         self._console.print(sentence, markup=False, soft_wrap=True)
 
+    def stage(self, what: str) -> None:
+        """Show what takes a while now, and for how long it has."""
+        self._bar.update(self._task, note=what, begun=time.monotonic())
+        self._line(what)
+
     def update(self, count: int, note: str = "") -> None:
         """Show that `count` steps are done."""
-        self._bar.update(self._task, completed=count, note=note)
-        quiet = time.monotonic() - self._said < _SECONDS_BETWEEN_LINES
-        if not self._console.is_terminal and not quiet:
+        self._bar.update(self._task, completed=count, note=note, begun=None)
+        if time.monotonic() - self._said >= _SECONDS_BETWEEN_LINES:
+            self._line(f"{count:,} of {self._total:,} {note}".rstrip())
+
+    def _line(self, text: str) -> None:
+        """Where there is no bar."""
+        if not self._console.is_terminal and not self._quiet:
             self._said = time.monotonic()
-            line = f"{self._what}: {count:,} of {self._total:,} {note}".rstrip()
-            self._console.print(line, markup=False, soft_wrap=True)
+            self._console.print(f"{self._what}: {text}", markup=False, soft_wrap=True)

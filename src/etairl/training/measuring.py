@@ -1,6 +1,7 @@
 """What is measured of a run: a line of metrics per cycle, and the result at its end."""
 
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import jax
