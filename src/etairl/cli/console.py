@@ -32,6 +32,12 @@ def out() -> Console:
     return console if console.is_terminal else Console(highlight=False, width=160)
 
 
+def prose(text: str) -> None:
+    """Print a paragraph: wrapped at words on a terminal, one line elsewhere."""
+    console = out()
+    console.print(text, markup=False, soft_wrap=not console.is_terminal)
+
+
 def print_json(value: Any) -> None:
     """Print plain JSON; a number that JSON cannot hold (infinity, NaN) becomes null."""
     # Greek as it is, where the other side can read it.
@@ -151,9 +157,19 @@ class _Note(rich.progress.ProgressColumn):
 
 
 class Meter:
-    """Progress of something long: a bar on a terminal, a line now and then elsewhere."""
+    """Progress of something long: a bar on a terminal, a line now and then elsewhere.
 
-    def __init__(self, what: str, total: int, already: int = 0, quiet: bool = False):
+    Args:
+        what: is under way.
+        total: number of its steps.
+        already: steps that were done before.
+        quiet: show nothing but what is said.
+        clock: show the time left, as the steps so far suggest it.
+    """
+
+    def __init__(
+        self, what: str, total: int, already: int = 0, quiet: bool = False, clock: bool = True
+    ):
         self._what, self._total, self._quiet = what, total, quiet
         self._console = Console(stderr=True)
         self._said = time.monotonic()
@@ -165,8 +181,8 @@ class Meter:
             rich.progress.TextColumn("{task.description}"),
             rich.progress.BarColumn(bar_width=bar),
             rich.progress.TaskProgressColumn(),
-            rich.progress.TimeRemainingColumn(),
-            _Note(width - len(name) - bar - 16),
+            *([rich.progress.TimeRemainingColumn()] if clock else []),
+            _Note(width - len(name) - bar - (16 if clock else 8)),
             console=self._console,
             disable=quiet or not self._console.is_terminal,
         )
