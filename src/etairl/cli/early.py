@@ -8,7 +8,6 @@ import os
 import sys
 import threading
 from collections.abc import Sequence
-from typing import Self, TextIO
 
 _SECONDS_BETWEEN_SIGNS = 0.2
 _TRAIN_HELP = """\
@@ -75,13 +74,13 @@ def choose_device(arguments: Sequence[str]) -> None:
 class Waiting:
     """Says on a terminal what is under way, with a sign that moves; elsewhere it says nothing."""
 
-    def __init__(self, what: str, shown: bool = True, stream: TextIO | None = None):
-        self._what, self._stream = what, stream or sys.stderr
+    def __init__(self, what: str, shown: bool = True):
+        self._what, self._stream = what, sys.stderr
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._turn, daemon=True)
         self._shown = shown and self._stream.isatty()
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Waiting":
         if self._shown:
             self._thread.start()
         return self
