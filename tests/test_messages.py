@@ -12,7 +12,9 @@ RAISED = {"InputError", "UnreadableError", "DivergedError", "refuse"}
 THEIRS = re.compile(r"\b(tyro|jax|xla|h5py|equinox|optax|argparse|nonetype|traceback)\b|<class")
 OURS = {"must be written with jax.numpy", "its folder in PYTHONPATH"}
 """where the user's own code has to call a library, or an own name is in capitals"""
-REMEDY = re.compile(r"choose|did you mean|see |use |say |run|install|give|name|leave|there are|…$|;|, not ")
+REMEDY = re.compile(
+    r"choose|did you mean|see |use |say |run|install|give|name|leave|there are|…$|;|, not "
+)
 
 
 def text(node: ast.expr) -> str:
