@@ -2,14 +2,12 @@
 
 import contextlib
 import io
-import os
 import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from programs import call
 
 pytestmark = pytest.mark.usefixtures("lasting", "unchecked")  # as users run them
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -62,42 +60,6 @@ def test_example_runs_without_arguments(name: str, tmp_path: Path):
     for words in EXPECTED[name]:
         assert words in printed
     assert not list(tmp_path.iterdir()), "an example must not write where it is run"
-
-
-@pytest.fixture
-def stand_in(tmp_path: Path) -> Path:
-    """A folder with a program `etairl` that only writes down what it is asked."""
-    folder = tmp_path / "programs"
-    folder.mkdir()
-    for name, text in (
-        ("etairl", '#!/bin/sh\nprintf "%s\\t" "$@" >> asked\necho >> asked\n'),
-        ("python", f'#!/bin/sh\nexec {sys.executable} "$@"\n'),
-    ):
-        (folder / name).write_text(text)
-        (folder / name).chmod(0o755)
-    return folder
-
-
-def test_a_table_and_an_environment_of_ones_own_in_three_commands(
-    tmp_path: Path, stand_in: Path, monkeypatch: pytest.MonkeyPatch
-):
-    """The script makes its files; its three commands then run in this process, which is quicker."""
-    folder = tmp_path / "clean"
-    folder.mkdir()
-    path = {"PATH": f"{stand_in}:{os.environ['PATH']}"}
-    script = ["sh", str(EXAMPLES / "12_own_csv.sh"), "1600"]
-    subprocess.run(script, cwd=folder, env=os.environ | path, check=True)
-    monkeypatch.chdir(folder)
-    monkeypatch.syspath_prepend(folder)
-    asked = [line.split("\t")[:-1] for line in Path("asked").read_text().splitlines()]
-    assert [words[0] for words in asked] == ["demos", "train", "evaluate"]
-    for words in asked:
-        quick = ["--episodes", "8", "--cost-updates", "2", "--epochs", "1"]
-        done = call(*words, *(quick if words[0] == "train" else ()))
-        assert done.returncode == 0, done.stderr
-    for shown in ("learner, greedy", "behaviour cloning, greedy", "random", "score"):
-        assert shown in done.stdout
-    sys.modules.pop("rail", None)
 
 
 def test_the_noisy_and_the_fast_are_told_from_the_expert(tmp_path: Path):

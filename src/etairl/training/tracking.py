@@ -7,7 +7,7 @@ which names, so that a run that is resumed goes on there, too.
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from etairl.storage import read_json, write_json
 from etairl.training.flat import flatten
@@ -18,6 +18,7 @@ Service = Literal["wandb", "mlflow"]
 _FILE = "tracking.json"
 
 
+@runtime_checkable
 class Tracker(Protocol):
     """What sees the rows of a run."""
 
