@@ -9,7 +9,7 @@ PYTEST_ARGS ?=
 APT_INSTALL := DEBIAN_FRONTEND=noninteractive timeout 300 apt-get install --yes --no-install-recommends
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fix types docs bench slow lock clean screenless browser
+.PHONY: help demo test check fix types docs bench slow wheel lock clean screenless browser
 
 help:  ## list the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,12 +42,17 @@ docs: $(READY)  ## build the documentation into site/
 bench: $(READY)  ## the speed tables
 	@$(BIN)/etairl bench
 
+wheel: $(READY)  ## build dist/ and try it in clean environments
+	@rm -rf dist
+	@$(BIN)/python -m hatchling build
+	@$(BIN)/pytest -n 0 -m slow tests/test_wheel.py $(PYTEST_ARGS)
+
 lock: $(READY)  ## resolve the dependencies anew (needs uv)
 	@uv pip compile pyproject.toml --extra dev --extra docs --universal --python-version 3.11 \
 	  --no-emit-index-url --no-header --no-annotate --quiet --upgrade -o requirements.lock
 
 clean:  ## remove .venv and everything generated
-	@rm -rf $(VENV) site .pytest_cache .ruff_cache .hypothesis etairl-demo
+	@rm -rf $(VENV) site dist .pytest_cache .ruff_cache .hypothesis etairl-demo
 
 # Tests that draw need EGL or OSMesa. Root gets the latter from Debian; for others they are skipped.
 screenless: $(READY)

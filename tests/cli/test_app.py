@@ -139,7 +139,10 @@ def test_a_cut_file_is_one_sentence(file):
 
 
 def test_eta_json_has_the_promised_keys():
-    done = call("eta", "geometric:0.99", "--horizon", 500, "--json")
+    assert (
+        json.loads(call("eta", "uniform", "--json").stdout)["sampler"] == "exact"
+    )  # as in `train`
+    done = call("eta", "geometric:0.99", "--sampler", "two_stage", "--json")
     found = json.loads(done.stdout)
     assert list(found) == [
         *("eta", "horizon", "gamma_irl", "sampler", "law"),

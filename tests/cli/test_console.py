@@ -62,3 +62,40 @@ def test_progress_that_was_begun_is_finished(monkeypatch, capsys):
 def test_progress_that_takes_no_time_says_nothing(capsys):
     assert list(console.track([1, 2, 3], "checking")) == [1, 2, 3]
     assert capsys.readouterr().err == ""
+
+
+def test_a_bar_without_a_clock_leaves_the_time_to_its_note(width, capsys):
+    """A study says itself how long the rest takes: there are not two times left."""
+    with console.Meter("figure1", 12, clock=False) as meter:
+        meter.update(3, "3 done, 2 running, about 40 min left")
+    shown = [line for line in lines(capsys.readouterr().err) if "25%" in line]
+    assert "about 40 min left" in shown[-1]
+    assert ":" not in shown[-1]
+    assert len(shown[-1]) <= width
+
+
+def test_a_stage_says_for_how_long_it_has_been_there(width, capsys, monkeypatch):
+    with console.Meter("megan on Pendulum-v1", 12) as meter:
+        meter.stage("first episodes, and compiling")
+    shown = [line for line in lines(capsys.readouterr().err) if "first" in line]
+    assert "first episodes, and" in shown[-1]
+    assert ("compiling 0 s" in shown[-1]) == (width == 100)
+
+
+def test_a_quiet_bar_says_only_what_is_said(capsys):
+    with console.Meter("megan on Pendulum-v1", 12, quiet=True) as meter:
+        meter.stage("first episodes")
+        meter.update(12, "done")
+        meter.say("a warning")
+    assert capsys.readouterr().err == "a warning\n"
+
+
+def test_prose_wraps_at_words_on_a_terminal_and_is_one_line_elsewhere(width, monkeypatch, capsys):
+    text = "a sentence of some words " * 10
+    console.prose(text)
+    shown = lines(capsys.readouterr().out)
+    assert all(len(line) <= width for line in shown)
+    assert {word for line in shown for word in line.split()} == set(text.split())
+    monkeypatch.delenv("TTY_COMPATIBLE")
+    console.prose(text)
+    assert capsys.readouterr().out.count("\n") == 1

@@ -355,3 +355,17 @@ def test_curves_stand_out_and_differ_by_more_than_hue(data, tmp_path, scheme):
     assert set(seen["drawn"]) == set(seen["keys"])
     dashes = [key.rpartition(")")[2] for key in seen["keys"]]
     assert all(a != b for a, b in pairwise(dashes))
+
+
+@needs_chromium
+def test_a_run_that_was_measured_once_is_a_dot(data, tmp_path):
+    data["rows"], data["settings"] = data["rows"][:1], data["settings"][:1]
+    data["curves"] = {data["rows"][0]["run"]: {"mmd2_mu": [[1000, 0.2]], "mmd2_rho": []}}
+    page = tmp_path / "page.html"
+    page.write_text(study_page(data))
+    seen, said = browse(page, tmp_path, "--dump-dom")
+    assert not said
+    chart = seen[seen.index('id="curve-chart"') : seen.index('id="curve-legend"')]
+    assert re.search(r'd="M[\d.]+ [\d.]+h0"[^>]*data-alone', chart)
+    levels = re.findall(r'text-anchor="end">([\d.]+)<', chart)
+    assert len(levels) >= 3  # the axis of the values has a range

@@ -14,6 +14,7 @@ from difflib import get_close_matches
 from importlib import import_module
 
 from etairl import __version__
+from etairl.cli.early import Waiting, choose_device, short_help
 
 # Imported only when asked for: `etairl --help` answers at once.
 COMMANDS = {
@@ -33,6 +34,7 @@ COMMANDS = {
     "expert": "train an expert on the true cost and record demonstrations",
     "theory": "check every claim of the paper on exact MDPs",
     "bench": "the speed table, as ratios within one run",
+    "completion": "commands and options completed by the Tab key",
 }
 
 
@@ -83,7 +85,11 @@ def _dispatch(arguments: list[str]) -> int:
         hint = f"did you mean '{close[0]}'?" if close else f"choose from {', '.join(COMMANDS)}"
         print(f"etairl: unknown command '{name}'; {hint}", file=sys.stderr)
         return 2
-    with _held_interrupt():
+    if (text := short_help(name, rest)) is not None:
+        print(text)
+        return 0
+    choose_device(rest)
+    with _held_interrupt(), Waiting("loading"):
         module = import_module(f"etairl.cli.{name}")
         from etairl.types import InputError
 

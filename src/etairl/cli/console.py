@@ -32,6 +32,12 @@ def out() -> Console:
     return console if console.is_terminal else Console(highlight=False, width=160)
 
 
+def prose(text: str) -> None:
+    """Print a paragraph: wrapped at words on a terminal, one line elsewhere."""
+    console = out()
+    console.print(text, markup=False, soft_wrap=not console.is_terminal)
+
+
 def print_json(value: Any) -> None:
     """Print plain JSON; a number that JSON cannot hold (infinity, NaN) becomes null."""
     # Greek as it is, where the other side can read it.
@@ -143,16 +149,28 @@ class _Note(rich.progress.ProgressColumn):
 
     @override
     def render(self, task: rich.progress.Task) -> Text:
-        note = Text(str(task.fields["note"]), no_wrap=True)
+        begun = task.fields["begun"]
+        seconds = "" if begun is None else f" {time.monotonic() - begun:.0f} s"
+        note = Text(f"{task.fields['note']}{seconds}", no_wrap=True)
         note.truncate(self._room, overflow="ellipsis")
         return note
 
 
 class Meter:
-    """Progress of something long: a bar on a terminal, a line now and then elsewhere."""
+    """Progress of something long: a bar on a terminal, a line now and then elsewhere.
 
-    def __init__(self, what: str, total: int, already: int = 0):
-        self._what, self._total = what, total
+    Args:
+        what: is under way.
+        total: number of its steps.
+        already: steps that were done before.
+        quiet: show nothing but what is said.
+        clock: show the time left, as the steps so far suggest it.
+    """
+
+    def __init__(
+        self, what: str, total: int, already: int = 0, quiet: bool = False, clock: bool = True
+    ):
+        self._what, self._total, self._quiet = what, total, quiet
         self._console = Console(stderr=True)
         self._said = time.monotonic()
         width = self._console.width
@@ -163,12 +181,14 @@ class Meter:
             rich.progress.TextColumn("{task.description}"),
             rich.progress.BarColumn(bar_width=bar),
             rich.progress.TaskProgressColumn(),
-            rich.progress.TimeRemainingColumn(),
-            _Note(width - len(name) - bar - 16),
+            *([rich.progress.TimeRemainingColumn()] if clock else []),
+            _Note(width - len(name) - bar - (16 if clock else 8)),
             console=self._console,
-            disable=not self._console.is_terminal,
+            disable=quiet or not self._console.is_terminal,
         )
-        self._task = self._bar.add_task(escape(name), total=total, completed=already, note="")
+        self._task = self._bar.add_task(
+            escape(name), total=total, completed=already, note="", begun=None
+        )
 
     def __enter__(self) -> "Meter":
         self._bar.start()
@@ -181,11 +201,19 @@ class Meter:
         """Print a line of its own, above the bar."""
         self._console.print(sentence, markup=False, soft_wrap=True)
 
+    def stage(self, what: str) -> None:
+        """Show what takes a while now, and for how long it has."""
+        self._bar.update(self._task, note=what, begun=time.monotonic())
+        self._line(what)
+
     def update(self, count: int, note: str = "") -> None:
         """Show that `count` steps are done."""
-        self._bar.update(self._task, completed=count, note=note)
-        quiet = time.monotonic() - self._said < _SECONDS_BETWEEN_LINES
-        if not self._console.is_terminal and not quiet:
+        self._bar.update(self._task, completed=count, note=note, begun=None)
+        if time.monotonic() - self._said >= _SECONDS_BETWEEN_LINES:
+            self._line(f"{count:,} of {self._total:,} {note}".rstrip())
+
+    def _line(self, text: str) -> None:
+        """Where there is no bar."""
+        if not self._console.is_terminal and not self._quiet:
             self._said = time.monotonic()
-            line = f"{self._what}: {count:,} of {self._total:,} {note}".rstrip()
-            self._console.print(line, markup=False, soft_wrap=True)
+            self._console.print(f"{self._what}: {text}", markup=False, soft_wrap=True)

@@ -8,6 +8,7 @@ from rich.markup import escape
 from etairl.cli.console import facts, out, table
 from etairl.evaluation.floors import is_hint
 from etairl.runs import read_result
+from etairl.training.config_files import code_in, read_config
 from etairl.training.deciding import MOST_RECOVERIES
 
 
@@ -20,10 +21,11 @@ def print_result(path: Path) -> None:
         _print_fresh(fresh, result.get("kept", {}))
     facts("how it got there" if fresh else "result", _course(result))
     out().print("\nnext")
+    trust = " --trust" if code_in(read_config(path, trust=True)) else ""
     for command, what in (
-        (f"etairl evaluate {path}", "more episodes, floors and intervals"),
+        (f"etairl evaluate {path}{trust}", "more episodes, floors and intervals"),
         (f"etairl plot {path} -o curves.png", "its learning curves"),
-        (f"etairl export {path} -o policy.onnx", "the policy for other programs"),
+        (f"etairl export {path} -o policy.onnx{trust}", "the policy for other programs"),
     ):
         out().print(f"  {command}   # {what}", markup=False, soft_wrap=True)
 

@@ -37,8 +37,8 @@ class EtaConfig:
     """length of an episode in steps"""
     gamma_irl: float = 1.0
     """discount of the starting time t, in (0, 1]; 1 is uniform"""
-    sampler: Method = "two_stage"
-    """two_stage is the paper's, exact has the true weights of the measure"""
+    sampler: Method = "exact"
+    """exact has the true weights of the measure, two_stage is the paper's"""
     json: bool = False
     """print JSON, with the whole law"""
     output: Annotated[Path | None, tyro.conf.arg(aliases=["-o"], metavar="FILE")] = None

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import tyro
 from rich.console import Console
 
-from etairl.cli.console import out, parse, print_json, table
+from etairl.cli.console import out, parse, print_json, prose, table
 from etairl.evaluation.explanation import FeatureGap
 from etairl.evaluation.matching import EXACT, Distance
 from etairl.training.behaviour import Behaviour
@@ -70,7 +70,7 @@ def run(arguments: list[str]) -> int:
         return 0
     print_behaviours(behaviours, result)
     if result.demonstrations.rewards is None:
-        out().print(f"\n{no_rewards([v.score for v in behaviours])}", markup=False, soft_wrap=True)
+        prose(f"\n{no_rewards([v.score for v in behaviours])}")
     print_quarters(behaviours)
     if config.figures:
         print_quarters(behaviours, longer=True)
@@ -140,14 +140,12 @@ def print_behaviours(behaviours: list[Behaviour], result: Result) -> None:
         else f" The plain one by random features: standard errors up to {plain:.5f}."
     )
     floor = behaviours[0].mmd2_mu.floor_by
-    out().print(
+    prose(
         f"\n{_beside(behaviours, result)} score: 0 is "
         "random, 1 whom a row stands beside. MMD² above in units of the demonstrations' spread; "
         "* where p < 0.05 that episodes of one law differ as much. floor: 95 % of comparisons of "
         "the expert with itself, at the same sizes, are below; in the first row by "
         f"{floor or 'nothing: too few steps'}.{features}",
-        markup=False,
-        soft_wrap=True,
     )
 
 
@@ -235,11 +233,9 @@ def print_tasks(behaviours: list[Behaviour]) -> None:
     table(("", "learned", "score", "all tasks", "score", "return"), rows)
     wide = behaviours[0].generalisation
     longer = "" if wide is None else f" of {wide.horizon} steps"
-    out().print(
+    prose(
         "\nlearned: the tasks of the demonstrations, for as long as they were trained. all tasks: "
         f"drawn from everything there is, in episodes{longer}; there, 1 is the planned expert.",
-        markup=False,
-        soft_wrap=True,
     )
 
 
@@ -264,12 +260,10 @@ def print_features(behaviours: list[Behaviour], most: int = 10) -> None:
     ]
     out().print("\nfeatures that explain the expert, by weight", markup=False)
     table(("feature", "weight", *shown), rows)
-    out().print(
+    prose(
         f"\n{len(heaviest)} of {len(features)} features. Gaps from the demonstrations in units of "
         "their spread, with standard errors over episodes. A weight above 0 makes more of the "
         "feature cost more: the expert has less of it than the learner had.",
-        markup=False,
-        soft_wrap=True,
     )
 
 

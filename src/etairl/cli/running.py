@@ -1,20 +1,35 @@
 """A run seen from the terminal: progress, warnings, Ctrl-C, and how it ended."""
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from etairl.cli.console import Meter, out, patient_interrupt
+from etairl.cli.console import Meter, out, patient_interrupt, print_json
+from etairl.cli.early import Waiting
 from etairl.cli.ending import print_result as print_result
 from etairl.evaluation.diagnostics import diagnose
 from etairl.idle import IdleProgress, Watch
-from etairl.runs import RunDirectory
+from etairl.runs import RunDirectory, read_result
 from etairl.training.expert_session import ExpertSession
 from etairl.training.session import Report, Session, open_run, resume_command
 from etairl.training.settings import TrainConfig
+from etairl.training.tracking import Service, check_service, tracker
 from etairl.types import DivergedError, InputError
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a run shows, and to whom."""
+
+    quiet: bool = False
+    """warnings and errors alone"""
+    json: bool = False
+    """print the result as one JSON object; progress is not part of the output"""
+    track: Service | None = None
+    """a dashboard that sees the rows of the run, too"""
 
 
 def follow(
@@ -24,10 +39,18 @@ def follow(
     resume: bool = False,
     threads: int | None = None,
     checkpoint_seconds: float = 60.0,
+    shown: Shown | None = None,
 ) -> None:
     """Train to the end, or to Ctrl-C, with progress on the terminal."""
+    shown = shown or Shown()
+    say = _say if not (shown.quiet or shown.json) else _say_nothing
+    check_service(shown.track)
     with ExitStack() as stack:
-        watch = stack.enter_context(_GeneratorMeter(config.generator.idle_steps))
+        waiting = stack.enter_context(
+            Waiting("loading demonstrations and simulator", not shown.quiet)
+        )
+        meter = _GeneratorMeter(config.generator.idle_steps, waiting, shown.quiet)
+        watch = stack.enter_context(meter)
         run = stack.enter_context(
             open_run(
                 config,
@@ -39,34 +62,54 @@ def follow(
             )
         )
         watch.close()
-        if run.finished:
-            out().print(f"{path} is finished; see etairl evaluate {path}", markup=False)
-            return
-        if (futures := run.prepared.futures) is not None:
-            out().print(
-                f"futures are generated: MMD² {futures.mmd2:.5f} from true ones of held-out "
-                f"states, {futures.ratio:.1f} times the floor of {futures.floor:.5f}"
-            )
-        if run.resumed:
-            out().print(f"resuming {path}", markup=False)
-        frozen = "" if config.frozen_cost is None else "a fresh policy on the frozen cost of "
+        waiting.close()
+        already = run.finished
+        if already:
+            say(f"{path} is finished; see etairl evaluate {path}")
+        else:
+            if (futures := run.prepared.futures) is not None:
+                say(
+                    f"futures are generated: MMD² {futures.mmd2:.5f} from true ones of held-out "
+                    f"states, {futures.ratio:.1f} times the floor of {futures.floor:.5f}"
+                )
+            if run.resumed:
+                say(f"resuming {path}")
+            _play(run, config, shown)
+    if shown.json:
+        print_json({"run": str(path), **read_result(path)})
+    elif not (shown.quiet or already):
+        print_result(path)
+
+
+def _say(sentence: str) -> None:
+    out().print(sentence, markup=False)
+
+
+def _say_nothing(_: str) -> None:
+    """Nobody listens."""
+
+
+def _play(run: Session, config: TrainConfig, shown: Shown) -> None:
+    frozen = "" if config.frozen_cost is None else "a fresh policy on the frozen cost of "
+    with _tracked(run, shown) as seen:
         play_through(
             run,
             f"{frozen}{config.algorithm} on {config.env}",
             config.girl.transitions,
             lambda _, speed: _note(run.rows, speed),
-            f"resume it with: {resume_command(path, config)}",
+            f"resume it with: {resume_command(run.directory.path, config)}",
             run.prepared.warnings(),
-            _new_warnings(run),
+            _new_warnings(run, seen),
+            shown.quiet,
         )
-    print_result(path)
 
 
 class _GeneratorMeter:
     """Progress of a generator of futures, if one is trained: the bar appears with the first."""
 
-    def __init__(self, steps: int):
-        self._steps, self._stack, self._watch = steps, ExitStack(), None
+    def __init__(self, steps: int, waiting: Waiting, quiet: bool):
+        self._steps, self._waiting, self._quiet = steps, waiting, quiet
+        self._stack, self._watch = ExitStack(), None
 
     def __enter__(self) -> "_GeneratorMeter":
         return self
@@ -76,7 +119,9 @@ class _GeneratorMeter:
 
     def __call__(self, progress: IdleProgress) -> None:
         if self._watch is None:
-            meter = self._stack.enter_context(Meter("learning futures", self._steps))
+            self._waiting.close()
+            meter = Meter("learning futures", self._steps, quiet=self._quiet)
+            meter = self._stack.enter_context(meter)
             self._watch = watching(meter, self._stack.enter_context(patient_interrupt()))
         self._watch(progress)
 
@@ -103,6 +148,7 @@ def play_through(
     again: str,
     before: Sequence[str] = (),
     after: Callable[[], list[str]] = list,
+    quiet: bool = False,
 ) -> None:
     """Play a run to its end, or to Ctrl-C, with progress on the terminal.
 
@@ -114,12 +160,13 @@ def play_through(
         again: how a run that was stopped is resumed.
         before: sentences to say before the first cycle.
         after: sentences to say after each.
+        quiet: say the sentences alone.
     """
     first, directory = run.transitions, run.directory
     with (
-        Meter(title, total, first) as meter,
+        Meter(title, total, first, quiet) as meter,
         patient_interrupt() as stop,
-        closing(run.play()) as reports,
+        closing(run.play(meter.stage)) as reports,
     ):
         for sentence in before:
             meter.say(sentence)
@@ -144,17 +191,31 @@ def play_through(
             ) from None
 
 
+@contextmanager
+def _tracked(run: Session, shown: Shown) -> Iterator[Callable[[dict[str, Any]], None]]:
+    """Shows rows on a dashboard, where one was asked for."""
+    if shown.track is None:
+        yield lambda _: None
+        return
+    service = tracker(shown.track, run.prepared.config, run.directory.path)
+    try:
+        yield service.add
+    finally:
+        service.close(run.finished)
+
+
 def _kept(directory: RunDirectory) -> str:
     if directory.checkpoints.cycle is None:
         return f"there was no checkpoint yet in {directory.path}"
     return f"the last checkpoint, of cycle {directory.checkpoints.cycle}, is in {directory.path}"
 
 
-def _new_warnings(run: Session) -> Callable[[], list[str]]:
+def _new_warnings(run: Session, seen: Callable[[dict[str, Any]], None]) -> Callable[[], list[str]]:
     """What goes wrong in a run, each said once; what was wrong when it was opened is known."""
     said = diagnose(run.rows)
 
     def new() -> list[str]:
+        seen(run.rows[-1])
         found = [warning for warning in diagnose(run.rows) if warning not in said]
         said.extend(found)
         return [f"cycle {warning.cycle}: {warning.message}" for warning in found]

@@ -137,7 +137,7 @@ def _make(config: StudyConfig, study: Study, jobs: Sequence[Job]) -> list[Job]:
         ends = run_locally(study, todo, workers, config.checkpoint_seconds)
     failed: list[Job] = []
     looked, known = time.monotonic(), dict[str, RunProgress]()
-    with Meter(study.name, len(jobs)) as meter, patient_interrupt() as stop:
+    with Meter(study.name, len(jobs), clock=False) as meter, patient_interrupt() as stop:
         meter.say(f"{study.path}: {len(jobs) - len(todo)} of {len(jobs)} runs are finished")
         for ended in ends:
             if ended is not None:

@@ -7,14 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from etairl.cli.console import parse
+from etairl.cli.device import Device, check_device
+from etairl.cli.early import Waiting
 from etairl.cli.options import given_settings, settings_options
-from etairl.cli.running import follow
+from etairl.cli.running import Shown, follow
+from etairl.cli.settings_file import as_toml, read_settings, refuse_two_starts
 from etairl.regularisers import Entropy
 from etairl.runs import RunDirectory
 from etairl.tasks.environments import imported
 from etairl.training.config_files import read_config
 from etairl.training.flat import configure, flatten
+from etairl.training.preparation import prepare
+from etairl.training.session import refuse_begun
 from etairl.training.settings import TrainConfig
+from etairl.training.tracking import Service, check_service
 from etairl.types import InputError
 
 _OPTIONS = settings_options()
@@ -28,8 +34,11 @@ else:
 class Config:
     """Learn a policy and a cost from demonstrations. Defaults are those of the preset default."""
 
-    output: Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="FOLDER")]
+    output: Annotated[Path | None, tyro.conf.arg(aliases=["-o"], metavar="FOLDER")] = None
     """the run directory; it must not exist yet"""
+    config: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """settings from a TOML file, by the names below, instead of a preset; what is given here, too,
+    wins. --dry-run prints such a file"""
     preset: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
     """where the settings below start from: default (starts from random weights), off-policy
     (likewise, with fewer transitions and more updates), near-clone (stays near a clone of the
@@ -40,32 +49,70 @@ class Config:
     """a finished run: train a fresh policy on its learned cost, which stays as it is, and report
     the true return. All settings below start from those of RUN, not from a preset"""
     trust: bool = False
-    """import code that RUN names: an environment or features of its own"""
+    """import code that RUN or FILE names: an environment or features of its own"""
     settings: tyro.conf.OmitArgPrefixes[Settings] = field(default_factory=_OPTIONS)
     checkpoint_seconds: float = 60.0
     """time between checkpoints"""
     threads: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
     """threads of the simulator; all cores if left out. Results do not depend on it"""
+    device: Device | None = None
+    """where to compute; the fastest there is if left out"""
+    track: Service | None = None
+    """show the metrics on a dashboard, too: Weights & Biases or MLflow, whose packages come with
+    etairl[wandb] and etairl[mlflow]"""
+    dry_run: bool = False
+    """check everything, print the settings as TOML, start nothing"""
+    quiet: bool = False
+    """say nothing but warnings and errors"""
+    json: bool = False
+    """print the result as one JSON object; progress goes to standard error"""
 
 
 def run(arguments: list[str]) -> int:
     """Settle the settings, then train to the end or to Ctrl-C."""
-    config = parse(Config, arguments, "train")
-    settings = given_settings(config.settings)
-    if "env" in settings:
-        imported(settings["env"])  # named here, so that its time limit may be asked for
-    if config.cost is None:
-        train = configure(config.preset or "default", **settings)
-    elif config.preset is not None:
-        raise InputError("--cost starts from the settings of its run: leave --preset out")
-    else:
-        named = [str(settings[name]) for name in ("env", "features") if name in settings]
-        start = read_config(config.cost, config.trust, named)
-        train = configure(start, **(on_the_cost_of(config.cost, start) | settings))
+    everything = ["--help" if word == "--help-all" else word for word in arguments]
+    options = parse(Config, everything, "train")
+    if options.output is None and not options.dry_run:
+        raise InputError("missing: -o FOLDER, --output FOLDER; see etairl train --help")
+    with Waiting("loading", not options.quiet):
+        check_device(options.device)
+        config = settled(options)
+        if options.dry_run:
+            _check(config, options)
+    if options.dry_run or options.output is None:
+        print(as_toml(config), end="")
+        return 0
     follow(
-        train, config.output, threads=config.threads, checkpoint_seconds=config.checkpoint_seconds
+        config,
+        options.output,
+        threads=options.threads,
+        checkpoint_seconds=options.checkpoint_seconds,
+        shown=Shown(options.quiet, options.json, options.track),
     )
     return 0
+
+
+def settled(options: Config) -> TrainConfig:
+    """The settings: those of a preset, a file or a run, with what was given on the command line."""
+    refuse_two_starts(preset=options.preset, config=options.config, cost=options.cost)
+    settings = given_settings(options.settings)
+    if "env" in settings:
+        imported(settings["env"])  # named here, so that its time limit may be asked for
+    named = [str(settings[name]) for name in ("env", "features") if name in settings]
+    if options.config is not None:
+        return configure(read_settings(options.config, options.trust, named), **settings)
+    if options.cost is not None:
+        start = read_config(options.cost, options.trust, named)
+        return configure(start, **(on_the_cost_of(options.cost, start) | settings))
+    return configure(options.preset or "default", **settings)
+
+
+def _check(config: TrainConfig, options: Config) -> None:
+    """Everything that a run would refuse before it begins."""
+    if options.output is not None:
+        refuse_begun(RunDirectory(options.output))
+    check_service(options.track)
+    prepare(config, options.threads)
 
 
 def on_the_cost_of(run: Path, start: TrainConfig) -> dict[str, Any]:

@@ -71,7 +71,7 @@ class Features:
             if wrong.any():
                 raise InputError(
                     f"{_list(self.names(stored), wrong)} not as in the run: another {name} over "
-                    "the same demonstrations. Was the feature map edited since? Bring it back, or "
+                    "the same demonstrations; was the feature map edited since? Bring it back, or "
                     "start a new run"
                 )
 

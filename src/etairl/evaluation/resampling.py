@@ -130,7 +130,7 @@ def numbered(groups: Groups, rows: tuple[int, int]) -> tuple[np.ndarray, int]:
     numbers, before = [], 0
     for name, side, many in zip("xy", groups, rows, strict=True):
         if side.shape != (many,) or (np.diff(side) < 0).any():
-            raise InputError(f"groups of {name}: one ascending number per point, please")
+            raise InputError(f"groups of {name}: they must be one ascending number per point")
         _, ids = np.unique(side, return_inverse=True)
         if many and ids[-1] < 1:
             raise InputError(f"with groups, {name} needs at least 2 episodes")

@@ -16,13 +16,8 @@ refused with its line, before anything starts.
 """
 
 import math
-import os
-import re
 import sys
-import tomllib
-from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -30,7 +25,7 @@ from typing import Any, NamedTuple
 
 from etairl.arms import DEFAULT
 from etairl.studies.jobs import Job, StudyScale, check_count, check_distinct, rescaled, works
-from etairl.studies.toml_lines import Place, key_lines
+from etairl.studies.toml_source import FAILURES, TomlSource, expanded, reason
 from etairl.training.flat import check_setting, configure
 from etairl.training.presets import preset
 from etairl.training.settings import TrainConfig
@@ -38,8 +33,6 @@ from etairl.types import InputError, check_seed
 
 _TABLES = ("settings", "grid", "runs")
 _KEYS = ("preset", "seeds", "evaluate", *_TABLES)
-_FAILURES = (ValueError, OverflowError, RecursionError, OSError)
-"""what a value may cause, however odd it is"""
 
 
 class StudyFile(NamedTuple):
@@ -50,79 +43,12 @@ class StudyFile(NamedTuple):
     """episodes in which each policy is evaluated once its run is finished"""
 
 
-class _Source:
-    """The content of a study file, and where each key stands in it."""
-
-    def __init__(self, path: Path):
-        self.path = path
-        try:
-            text = path.read_bytes().decode().replace("\r\n", "\n")
-        except (OSError, UnicodeDecodeError) as error:
-            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-            raise InputError(f"{path}: cannot be read ({why})") from None
-        try:
-            self.content, self._lines = _load(text)
-        except tomllib.TOMLDecodeError as error:
-            last = f"line {len(text.splitlines())}"
-            why = str(error).replace("at end of document", f"{last}, the end of the file")
-            raise InputError(f"{path}: {why}") from None
-        except _FAILURES as error:
-            raise InputError(f"{path}, line {_breaking(text)}: {_why(error)}") from None
-
-    def line(self, table: str, key: str = "", number: int = 0) -> str:
-        """Where a key was given, in words."""
-        for place in ((table, number, key), (table, number, ""), (table, 0, "")):
-            if place in self._lines:
-                return f"{self.path}, line {self._lines[place]}"
-        return str(self.path)
-
-    def refuse(self, error: object, table: str, key: str = "", number: int = 0) -> InputError:
-        """An error that names the line."""
-        return InputError(f"{self.line(table, key, number)}: {error}")
-
-    @contextmanager
-    def at(self, table: str, key: str = "", number: int = 0) -> Iterator[None]:
-        """Whatever fails in here is refused with the line."""
-        try:
-            yield
-        except _FAILURES as error:
-            raise self.refuse(_why(error), table, key, number) from None
-
-
-def _load(text: str) -> tuple[dict[str, Any], dict[Place, int]]:
-    return tomllib.loads(text), key_lines(text)
-
-
-def _why(error: Exception) -> object:
-    if isinstance(error, RecursionError):
-        return "this is nested too deep"
-    if "set_int_max_str_digits" in str(error):
-        return "this number has too many digits"
-    return error.strerror if isinstance(error, OSError) else error
-
-
-def _breaking(text: str) -> int:
-    """The first line with which the reader fails in another way than at bad TOML."""
-    lines = text.split("\n")
-
-    def breaks(many: int) -> bool:
-        try:
-            _load("\n".join(lines[:many]))
-        except tomllib.TOMLDecodeError:
-            return False
-        except _FAILURES:
-            return True
-        return False
-
-    return bisect_left(range(len(lines)), True, key=breaks)
-
-
 def read_grid(path: Path, scale: StudyScale | None = None, seeds: int | None = None) -> StudyFile:
     """The runs that a TOML file asks for, perhaps resized, perhaps with so many seeds instead.
 
     Demonstration files in it are looked for beside it.
     """
-    source = _Source(path)
+    source = TomlSource(path)
     for key, value in source.content.items():
         if key not in _KEYS:
             raise source.refuse(f"unknown key {key!r}; choose from {', '.join(_KEYS)}", "", key)
@@ -153,7 +79,7 @@ def read_grid(path: Path, scale: StudyScale | None = None, seeds: int | None = N
     return StudyFile(jobs, evaluate)
 
 
-def _evaluate(source: _Source) -> int | None:
+def _evaluate(source: TomlSource) -> int | None:
     episodes = source.content.get("evaluate")
     if episodes is not None and (type(episodes) is not int or not 2 <= episodes <= 10_000):
         why = f"evaluate is a number of episodes from 2 to 10000, got {episodes!r}"
@@ -161,7 +87,7 @@ def _evaluate(source: _Source) -> int | None:
     return episodes
 
 
-def _seeds(source: _Source, many: int | None) -> Sequence[int]:
+def _seeds(source: TomlSource, many: int | None) -> Sequence[int]:
     given = source.content.get("seeds", 3) if many is None else many
     listed = range(min(given, sys.maxsize)) if type(given) is int else given
     if isinstance(listed, range) and listed:
@@ -180,33 +106,22 @@ def _seeds(source: _Source, many: int | None) -> Sequence[int]:
 
 
 def _settings(
-    source: _Source, table: Mapping[str, Any], name: str, number: int = 0
+    source: TomlSource, table: Mapping[str, Any], name: str, number: int = 0
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Checked settings of a table, and where each stands."""
     checked = {key: _value(source, key, value, name, number) for key, value in table.items()}
     return checked, {key: source.line(name, key, number) for key in table}
 
 
-def _value(source: _Source, key: str, value: Any, table: str, number: int = 0) -> Any:
+def _value(source: TomlSource, key: str, value: Any, table: str, number: int = 0) -> Any:
     with source.at(table, key, number):
         if key == "seed":
             raise InputError("give seeds = … at the top instead of seed")
-        checked = check_setting(key, _expanded(value))
+        checked = check_setting(key, expanded(value))
         beside = source.path.parent / str(checked)
         if key in ("demos", "frozen_cost") and beside.exists():
             return str(beside.resolve())
         return checked
-
-
-def _expanded(value: Any) -> Any:
-    """Text with `${NAME}` replaced by environment variables."""
-
-    def variable(match: re.Match[str]) -> str:
-        if match[1] not in os.environ:
-            raise InputError(f"the environment variable {match[1]} is not set")
-        return os.environ[match[1]]
-
-    return re.sub(r"\$\{(\w+)\}", variable, value) if isinstance(value, str) else value
 
 
 class _Kind(NamedTuple):
@@ -218,7 +133,7 @@ class _Kind(NamedTuple):
     lines: dict[str, str]
 
 
-def _grid_size(source: _Source) -> int:
+def _grid_size(source: TomlSource) -> int:
     """How many combinations a grid has, without making them."""
     table: dict[str, Any] = source.content.get("grid", {})
     if not table and source.content.get("runs"):
@@ -226,7 +141,7 @@ def _grid_size(source: _Source) -> int:
     return math.prod(len(values) for values in table.values() if isinstance(values, list))
 
 
-def _combinations(source: _Source, start: TrainConfig) -> list[_Kind]:
+def _combinations(source: TomlSource, start: TrainConfig) -> list[_Kind]:
     table: dict[str, Any] = source.content.get("grid", {})
     columns: list[list[Any]] = []
     for key, values in table.items():
@@ -246,7 +161,7 @@ def _combinations(source: _Source, start: TrainConfig) -> list[_Kind]:
     return [_Kind(_arm(settings), start, settings, lines) for settings in every]
 
 
-def _further(source: _Source, rows: list[dict[str, Any]], start: TrainConfig) -> list[_Kind]:
+def _further(source: TomlSource, rows: list[dict[str, Any]], start: TrainConfig) -> list[_Kind]:
     kinds = []
     for number, row in enumerate(rows):
         plain = dict(row)
@@ -264,17 +179,17 @@ def _further(source: _Source, rows: list[dict[str, Any]], start: TrainConfig) ->
 
 
 def _build(
-    source: _Source, start: TrainConfig, settings: dict[str, Any], lines: Mapping[str, str]
+    source: TomlSource, start: TrainConfig, settings: dict[str, Any], lines: Mapping[str, str]
 ) -> TrainConfig:
     try:
         return configure(start, **settings)
-    except _FAILURES as error:
+    except FAILURES as error:
         # One setting may be wrong by itself; else it is how they go together.
         alone = {k: lambda k=k, v=v: configure(start, **{k: v}) for k, v in settings.items()}
-        guilty = [key for key, build in alone.items() if not works(build, _FAILURES)]
+        guilty = [key for key, build in alone.items() if not works(build, FAILURES)]
         guilty = guilty or [key for key in settings if key in str(error)]
         places = [lines[key] for key in guilty if key in lines] or [lines.get("", str(source.path))]
-        raise InputError(f"{places[-1]}: {_why(error)}") from None
+        raise InputError(f"{places[-1]}: {reason(error)}") from None
 
 
 def _arm(settings: Mapping[str, Any]) -> str:

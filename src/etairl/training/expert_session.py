@@ -1,7 +1,7 @@
 """A run that trains an expert: opened, played and resumed as a run of imitation is."""
 
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -86,13 +86,17 @@ class ExpertSession:
         """Made so far."""
         return self.progress.steps
 
-    def play(self) -> Generator[Report, None, None]:
+    def play(self, tell: Callable[[str], object] = str) -> Generator[Report, None, None]:
         """Train to the end, yielding once per cycle, and write the policy and the result.
 
         Closing the generator stops the run after the current cycle, with a checkpoint.
+
+        Args:
+            tell: told what begins wherever it takes long before there is another report.
         """
         if self.finished:
             return
+        tell("first episodes, and compiling")
         if not self.resumed:
             self.directory.start_over()
         due, played = every_seconds(self.checkpoint_seconds, time.monotonic), False

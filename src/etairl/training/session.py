@@ -9,7 +9,7 @@ resumed writes the same bytes as an unbroken one. Times, which cannot, are kept 
 """
 
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -78,7 +78,7 @@ def open_run(
         raise InputError(f"checkpoint_seconds must be >= 0, got {checkpoint_seconds}")
     directory = RunDirectory(path)
     if not resume:
-        _refuse_begun(directory)
+        refuse_begun(directory)
     if directory.finished:
         with held(path):
             # As they are read, also those of version 0.1.
@@ -93,7 +93,7 @@ def open_run(
     prepared = with_generator(prepared, path, watch)
     with held(path):
         if not resume:
-            _refuse_begun(directory)  # by another command, just now
+            refuse_begun(directory)  # by another command, just now
         if directory.finished:
             raise InputError(f"{path} was finished by another command just now")
         resumed = directory.open(encode(config), demonstrations=prepared.digest)
@@ -107,7 +107,8 @@ def resume_command(run: Path, config: TrainConfig | None = None) -> str:
     return f"etairl resume {run}{trust}"
 
 
-def _refuse_begun(directory: RunDirectory) -> None:
+def refuse_begun(directory: RunDirectory) -> None:
+    """A folder that holds a run takes no other."""
     if not directory.begun:
         return
     how = "finished" if directory.finished else f"resume it: {resume_command(directory.path)}"
@@ -145,14 +146,19 @@ class Session:
         assert self._prepared is not None, "a finished run is not prepared again"
         return self._prepared
 
-    def play(self) -> Generator[Report, None, None]:
+    def play(self, tell: Callable[[str], object] = str) -> Generator[Report, None, None]:
         """Train to the end, yielding once per cycle, and write the result.
 
         Closing the generator stops the run after the current cycle, with a checkpoint.
+
+        Args:
+            tell: told what begins wherever it takes long before there is another report.
         """
         if self.finished:
             return
         prepared, directory = self.prepared, self.directory
+        if not self.resumed and prepared.game.solver.needs_clone:
+            tell("cloning the demonstrations")
         state, buffer = prepared.begin(cloned=not self.resumed), prepared.make_buffer()
         best = copy_player(prepared, state)
         if self.resumed:
@@ -166,6 +172,7 @@ class Session:
         started = time.monotonic()
         try:
             cycles = self._cycles(reached, buffer)
+            tell("first episodes, and compiling")
             while not self._stops():  # also before the first: a stop may come just then
                 playing = copy_player(prepared, reached.state)
                 cycle = next(cycles, None)
@@ -192,6 +199,7 @@ class Session:
             raise
         finally:
             events.close()
+        tell("playing fresh episodes")
         write_result(prepared, directory, reached.state, reached.best, buffer, self.rows, scale)
 
     def _cycles(self, reached: Reached, buffer: EpisodeBuffer) -> Iterator[Cycle]:

@@ -155,13 +155,16 @@
     const value = (v) => safe ? Math.max(v, 1e-5) : v;
     const all = runs.flatMap((r) => data.curves[r.run][metric].map((p) => value(p[1])));
     const last = Math.max(...runs.flatMap((r) => data.curves[r.run][metric].map((p) => p[0])));
-    const f = frame(width, height, 56, Math.min(...all), Math.max(...all), safe, `${NAMES[metric]} while learning on ${env}`);
+    // One measurement has neither a range nor a line: it is a dot in the middle.
+    const low = Math.min(...all), high = Math.max(...all), pad = low < high ? 0 : 0.1 * Math.abs(low) || 1;
+    const f = frame(width, height, 56, safe ? low / (1 + (pad > 0)) : low - pad, high + pad, safe, `${NAMES[metric]} while learning on ${env}`);
     const x = (t) => f.left + t / last * (f.right - f.left);
     for (const t of ticks(0, last, narrow ? 4 : 6)) f.svg.append(make("text", { x: x(t), y: f.bottom + 15, "text-anchor": "middle" }, t >= 1e6 ? `${number(t / 1e6, 2)} M` : t >= 1e3 ? `${number(t / 1e3, 2)} k` : String(t)));
     f.svg.append(make("text", { x: f.right, y: height - 2, "text-anchor": "end" }, "transitions"));
     for (const r of runs) {
-      const path = data.curves[r.run][metric].map((p, i) => `${i ? "L" : "M"}${x(p[0]).toFixed(1)} ${f.y(value(p[1])).toFixed(1)}`).join("");
-      f.svg.append(make("path", { ...curve(etas.indexOf(r.eta), etas.length), d: path }));
+      const points = data.curves[r.run][metric], alone = points.length === 1;
+      const path = points.map((p, i) => `${i ? "L" : "M"}${x(p[0]).toFixed(1)} ${f.y(value(p[1])).toFixed(1)}`).join("") + (alone ? "h0" : "");
+      f.svg.append(make("path", { ...curve(etas.indexOf(r.eta), etas.length), d: path, ...(alone ? { style: "stroke-width: 8; stroke-linecap: round", "data-alone": "" } : {}) }));
     }
     const cursor = make("line", { class: "cursor", y1: 10, y2: f.bottom, x1: -9, x2: -9 });
     const hit = make("rect", { x: f.left, y: 0, width: f.right - f.left, height: f.bottom, fill: "transparent", class: "hit" });
