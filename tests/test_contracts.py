@@ -269,6 +269,9 @@ def test_each_has_its_own_eta_and_airl_its_temperature():
         "iq": "dirac:0",
     }
     assert configure(TINY, algorithm="airl", eta="poisson:3").solver.temperature == 1.0
+    assert configure("default").solver.ppo.last_temperature == 0.0
+    on_policy = configure("default", algorithm="airl").solver.ppo
+    assert (on_policy.temperature, on_policy.last_temperature) == (1.0, 1.0)
 
 
 def test_the_solver_follows_the_algorithm_and_back():

@@ -73,6 +73,7 @@ def test_a_run_learns_from_observations_and_is_compared_by_them(config, tmp_path
         ({"algorithm": "iq", "normalise": "none"}, "no actions, and iq .* --inputs state_next"),
         ({"algorithm": "emma", "inputs": "state_action"}, "and emma .* --inputs state_next_state"),
         ({"cloning": 0.1}, "nothing can be cloned: leave out --cloning"),
+        ({"expert_share": 0.5}, "no actions, .* leave out --expert-share"),
         ({"warm_start": True, "omega": "kl"}, "leave out --warm-start, --omega kl"),
         ({"idle": "geometric:0.7", "inputs": "state"}, "no actions, and a generator of futures"),
     ],
