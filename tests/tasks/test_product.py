@@ -147,7 +147,7 @@ def test_tasks_that_cannot_be(tasks, message, unchecked):
         (NAVIGATION, {"mode": "absorbing"}, "use the mode terminating"),
         (NAVIGATION, {"engine": "envpool"}, "unknown environment"),
         (NAVIGATION, {"options": {"lakes": 3}}, "has no option 'lakes'"),
-        ("Pendulum-v1", {"engine": "numpy"}, f"the engine numpy has {NAVIGATION} only"),
+        ("Pendulum-v1", {"engine": "numpy"}, f"the engine numpy has {NAVIGATION} and"),
     ],
 )
 def test_settings_that_cannot_be(name, settings, message, unchecked):

@@ -24,7 +24,7 @@ from etairl.replication.paper_report import (
     paper_notes,
 )
 from etairl.storage import write_atomic
-from etairl.studies.jobs import shortened
+from etairl.studies.jobs import short_name
 from etairl.studies.report_data import as_study, report_data
 from etairl.types import InputError
 
@@ -99,7 +99,7 @@ def _draw(data: dict[str, Any], folder: Path) -> list[Path]:
         if figure is None:
             continue
         safe = "".join(c if c.isalnum() or c in "-_.=" else "-" for c in stem)
-        plain = shortened(safe, stem)
+        plain = short_name(safe, stem)
         for suffix in (".png", ".svg"):
             save_figure(figure, folder / f"{plain}{suffix}", dpi=300, colours=256)
             written.append(folder / f"{plain}{suffix}")

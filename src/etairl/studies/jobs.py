@@ -39,7 +39,7 @@ class Job:
         c = self.config
         words = "_".join((c.env, str(c.eta), self.arm, f"s{c.seed}"))
         plain = re.sub(r"[^\w.=+-]+", "-", words)
-        return shortened(plain, words, f"_s{c.seed}")
+        return short_name(plain, words, f"_s{c.seed}")
 
     @property
     def cell(self) -> tuple[str, str, str]:
@@ -52,7 +52,7 @@ class Job:
         return "" if place is None else f"{place}: "
 
 
-def shortened(plain: str, words: str, tail: str = "") -> str:
+def short_name(plain: str, words: str, tail: str = "") -> str:
     """The name of a file; a long one is cut, and a hash of all its words keeps it distinct."""
     if len(plain) <= _LONGEST_NAME:
         return plain
