@@ -7,10 +7,13 @@ contract test, `etairl algorithms` and the command line pick it up.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from etairl.costs.coded import CodedConfig
 from etairl.costs.discriminator import GanConfig
+from etairl.costs.empowered import EmpoweredConfig
 from etairl.costs.family import CostConfig
 from etairl.costs.implied import ImpliedConfig
 from etairl.costs.linear import LinearConfig
+from etairl.costs.regularised import RegularisedConfig
 from etairl.costs.shaped import ShapedConfig
 from etairl.types import InputError
 
@@ -125,6 +128,30 @@ ALGORITHMS: dict[str, Algorithm] = {
             costs="c(s) + γΦ(s') - Φ(s)",
             eta="dirac:0",
             cost=ShapedConfig(),
+        ),
+        Algorithm(
+            "rairl",
+            "AIRL for any regulariser: the cost of which a density is the optimal policy",
+            psi="GAN",
+            costs="slope of Ω at a density",
+            eta="dirac:0",
+            cost=RegularisedConfig(),
+        ),
+        Algorithm(
+            "eairl",
+            "AIRL with empowerment as potential, and as a bonus",
+            psi="GAN",
+            costs="c(s,a) + Φ(s) - γΦ(s')",
+            eta="dirac:0",
+            cost=EmpoweredConfig(),
+        ),
+        Algorithm(
+            "sgail",
+            "gail for many tasks: given, or found as codes",
+            psi="GAN",
+            costs="log D - λ log q(code)",
+            eta="dirac:0",
+            cost=CodedConfig(),
         ),
         Algorithm(
             "iq",
