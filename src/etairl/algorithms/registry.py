@@ -30,6 +30,8 @@ class Algorithm:
     """the weighting, if nothing else is asked for"""
     cost: CostConfig
     """the settings of its costs, if nothing else is asked for"""
+    assumes: str = ""
+    """what must hold of the expert or its world"""
     case_of: str | None = None
     """the algorithm that it is, with its one weighting; None where any weighting will do"""
     fixed: tuple[str, ...] = ()
@@ -93,6 +95,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             costs="log D, a discriminator",
             eta="geometric:0.99",
             cost=GanConfig(),
+            assumes="pairs of the expert, states and actions or states alone",
         ),
         Algorithm(
             "gail",
@@ -101,6 +104,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             costs="log D, a discriminator",
             eta="dirac:0",
             cost=GanConfig(),
+            assumes="as megan",
             case_of="megan",
         ),
         Algorithm(
@@ -110,6 +114,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             costs="w·f, |w| at most r",
             eta="geometric:0.99",
             cost=LinearConfig(weights="ball"),
+            assumes="features in which the expert's means say what it wants",
             fixed=("weights",),
         ),
         Algorithm(
@@ -119,6 +124,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             costs="w·f, w a convex combination",
             eta="geometric:0.99",
             cost=LinearConfig(weights="simplex"),
+            assumes="features each of which is a cost, or no cost with both signs",
             fixed=("weights",),
         ),
         Algorithm(
@@ -128,6 +134,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             costs="c(s) + γΦ(s') - Φ(s)",
             eta="dirac:0",
             cost=ShapedConfig(),
+            assumes="an expert that is soft-optimal for costs of states; next states",
         ),
         Algorithm(
             "rairl",
@@ -136,6 +143,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             costs="slope of Ω at a density",
             eta="dirac:0",
             cost=RegularisedConfig(),
+            assumes="an expert that is optimal with the regulariser; its actions",
         ),
         Algorithm(
             "eairl",
@@ -144,6 +152,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             costs="c(s,a) + Φ(s) - γΦ(s')",
             eta="dirac:0",
             cost=EmpoweredConfig(),
+            assumes="an expert that is soft-optimal; its actions",
         ),
         Algorithm(
             "sgail",
@@ -152,6 +161,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             costs="log D - λ log q(code)",
             eta="dirac:0",
             cost=CodedConfig(),
+            assumes="tasks in the observation, or as many codes as the demonstrations show tasks",
         ),
         Algorithm(
             "iq",
@@ -160,6 +170,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             costs="γV(s') - Q(s,a), of the critics",
             eta="dirac:0",
             cost=ImpliedConfig(),
+            assumes="an expert that is soft-optimal; next states",
             solver="iq",
         ),
     )

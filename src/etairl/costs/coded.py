@@ -57,7 +57,7 @@ class CodedConfig(CostConfig):
     codes: int = 0
     """the last so many columns of an observation are a code that the demonstrations do not know;
     0 where the tasks are given"""
-    code_weight: float = 0.3
+    code_weight: float = 1.0
     """what it costs, per nat, that the code cannot be told"""
     pairs: GanConfig = field(default_factory=GanConfig)
 

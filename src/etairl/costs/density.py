@@ -14,7 +14,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from etairl.networks import MLP, Activation, Rows
 from etairl.types import Spec
 
-_LOG_STD = (-5.0, 2.0)
+_WIDEST = 2.0
+"""log of the largest spread, as of the policy"""
 _INSIDE = 1.0 - 1e-3
 """actions at a bound count as this far out, as for the policy"""
 _DRAWS = 64
@@ -26,14 +27,22 @@ class Density(eqx.Module):
     network: MLP
     actions: int | None = eqx.field(static=True)
     """how many, where they are discrete"""
+    least_std: float = eqx.field(static=True, default=0.1)
+    """no density is sharper: that of demonstrations without noise has no bound"""
 
     @staticmethod
     def init(
-        key: PRNGKeyArray, inputs: int, spec: Spec, hidden: tuple[int, ...], activation: Activation
+        key: PRNGKeyArray,
+        inputs: int,
+        spec: Spec,
+        hidden: tuple[int, ...],
+        activation: Activation,
+        least_std: float = 0.1,
     ) -> "Density":
         """A fresh network from so many columns."""
         outputs = spec.discrete_actions or 2 * spec.act_dim
-        return Density(MLP.init(key, (inputs, *hidden, outputs), activation), spec.discrete_actions)
+        network = MLP.init(key, (inputs, *hidden, outputs), activation)
+        return Density(network, spec.discrete_actions, least_std)
 
     def log_prob(self, x: Float[Array, "rows dims"], act: Float[Array, "rows act"]) -> Rows:
         r"""$\log\pi_w(a \mid x)$ of actions as the solver sees them."""
@@ -58,8 +67,8 @@ class Density(eqx.Module):
 
     def _normal(self, x: Array) -> tuple[Array, Array]:
         mean, raw = jnp.split(self.network(x), 2, axis=-1)
-        low, high = _LOG_STD
-        return mean, low + 0.5 * (high - low) * (jnp.tanh(raw) + 1.0)
+        low = np.log(self.least_std)
+        return mean, low + 0.5 * (_WIDEST - low) * (jnp.tanh(raw) + 1.0)
 
 
 def _log_squashed(noise: Array, log_std: Array, slope: Array) -> Array:

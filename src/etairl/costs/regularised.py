@@ -29,7 +29,7 @@ from etairl.experience import World
 from etairl.hyper import traced
 from etairl.networks import MLP, Rows
 from etairl.regularisers import Regulariser
-from etairl.types import InputError, Spec
+from etairl.types import InputError, Spec, check_range
 
 
 class RegularisedLogit(eqx.Module):
@@ -66,7 +66,12 @@ class RegularisedConfig(CostConfig):
 
     kind: ClassVar[str] = "regularised"
     temperature: ClassVar[float | None] = 1.0
+    least_std: float = 0.1
+    """least spread of the density, before squashing; that of precise demonstrations has no bound"""
     network: DiscriminatorConfig = field(default_factory=DiscriminatorConfig)
+
+    def __post_init__(self):
+        check_range(self, "[0.01, 1]", "least_std")
 
     @override
     def make(self, world: World) -> "RegularisedCost":
@@ -103,8 +108,8 @@ class RegularisedCost(Cost):
     def init(self, key: PRNGKeyArray, expert: Points) -> DiscriminatorState:
         """Two fresh networks; states are standardised with the demonstrations."""
         config, key_visits = self.config.network, jax.random.fold_in(key, 1)
-        width = expert.obs.shape[1]
-        density = Density.init(key, width, self.spec, config.hidden_d, config.activation_d)
+        width, least = expert.obs.shape[1], float(self.config.least_std)
+        density = Density.init(key, width, self.spec, config.hidden_d, config.activation_d, least)
         visits = MLP.init(key_visits, (width, *config.hidden_d, 1), config.activation_d)
         network = RegularisedLogit(density, visits, self.omega)
         return DiscriminatorState.start(config, network, standard_units(np.asarray(expert.obs)))
