@@ -292,6 +292,17 @@ def test_each_has_its_own_eta_and_airl_its_temperature():
     assert (on_policy.temperature, on_policy.last_temperature) == (1.0, 1.0)
 
 
+def test_costs_read_against_the_policy_have_a_penalty_of_their_own():
+    """No penalty unless it is asked for, and what they have goes to no other algorithm."""
+    for name in ("airl", "eairl"):
+        there = configure("default", algorithm=name)
+        assert (there.cost.network.gradient_penalty, there.cost.network.lr_d) == (0.0, 1e-3)
+        assert configure(there, algorithm="gail").cost.network.gradient_penalty == 1.0
+    asked = configure("default", algorithm="airl", gradient_penalty=0.3)
+    assert asked.cost.network.gradient_penalty == 0.3
+    assert configure(asked, seed=1).cost == asked.cost
+
+
 def test_the_solver_follows_the_algorithm_and_back():
     there = configure(TINY, algorithm="iq")
     assert (there.solver.kind, there.solver.temperature) == ("iq", 0.005)

@@ -7,6 +7,7 @@ contract test, `etairl algorithms` and the command line pick it up.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from etairl.costs.adversarial import DiscriminatorConfig
 from etairl.costs.coded import CodedConfig
 from etairl.costs.discriminator import GanConfig
 from etairl.costs.empowered import EmpoweredConfig
@@ -36,6 +37,8 @@ class Algorithm:
     """the algorithm that it is, with its one weighting; None where any weighting will do"""
     fixed: tuple[str, ...] = ()
     """settings of its costs that make it this algorithm"""
+    own: tuple[str, ...] = ()
+    """settings of its costs that neither come from nor go to another algorithm"""
     solver: str | None = None
     """its own solver, which implies its cost; None where there is a cost player"""
 
@@ -85,6 +88,10 @@ class Algorithm:
             )
 
 
+# A cost that is read against log pi must become as steep as that of a precise expert: no penalty.
+_FREE = DiscriminatorConfig(lr_d=1e-3, gradient_penalty=0.0)
+_OWN = ("lr_d", "gradient_penalty")
+
 ALGORITHMS: dict[str, Algorithm] = {
     entry.name: entry
     for entry in (
@@ -133,7 +140,8 @@ ALGORITHMS: dict[str, Algorithm] = {
             psi="GAN",
             costs="c(s) + γΦ(s') - Φ(s)",
             eta="dirac:0",
-            cost=ShapedConfig(),
+            cost=ShapedConfig(network=_FREE),
+            own=_OWN,
             assumes="an expert that is soft-optimal for costs of states; next states",
         ),
         Algorithm(
@@ -151,7 +159,8 @@ ALGORITHMS: dict[str, Algorithm] = {
             psi="GAN",
             costs="c(s,a) + Φ(s) - γΦ(s')",
             eta="dirac:0",
-            cost=EmpoweredConfig(),
+            cost=EmpoweredConfig(network=_FREE),
+            own=_OWN,
             assumes="an expert that is soft-optimal; its actions",
         ),
         Algorithm(
