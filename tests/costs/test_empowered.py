@@ -8,6 +8,7 @@ import pytest
 from etairl.costs.adversarial import DiscriminatorConfig
 from etairl.costs.empowered import EmpoweredConfig, EmpoweredCost
 from etairl.costs.family import Players, Points, View
+from etairl.regularisers import Unregularised
 from etairl.types import InputError, Spec
 
 KEY = jax.random.key(0)
@@ -77,4 +78,4 @@ def test_refusals():
     with pytest.raises(InputError, match="empowerment must be >= 0"):
         EmpoweredConfig(empowerment=-1.0)
     with pytest.raises(InputError, match="eairl needs the regulariser entropy, got none"):
-        EmpoweredConfig().check(Players("dirac:0", "none", 1.0, False))
+        EmpoweredConfig().check(Players(Unregularised(), 1.0, False))

@@ -8,10 +8,10 @@ import pytest
 from etairl.costs.adversarial import DiscriminatorConfig
 from etairl.costs.family import Players, Points
 from etairl.costs.regularised import RegularisedConfig, RegularisedCost
-from etairl.regularisers import Entropy, KullbackLeibler, Tsallis, optimality_cost
+from etairl.regularisers import Entropy, KullbackLeibler, Tsallis, Unregularised
 from etairl.tabular.exact_measures import rho
 from etairl.tabular.generators import random_mdp, random_policy
-from etairl.tabular.operators import policy_iteration
+from etairl.tabular.operators import optimality_cost, policy_iteration
 from etairl.types import InputError, Spec
 
 OMEGAS = [Entropy(), Entropy(0.3), Tsallis(1.0, 2.0), Tsallis(0.5, 1.5), Tsallis(2.0, 3.0)]
@@ -127,11 +127,11 @@ def test_where_nothing_is_decided_nothing_is_read():
 
 def test_it_is_read_through_the_regulariser():
     config = RegularisedConfig()
-    config.check(Players("dirac:0", "tsallis:2", 1.0, False))
+    config.check(Players(Tsallis(), 1.0, False))
     for players, message in (
-        (Players("dirac:0", "kl", 1.0, False), "take entropy or tsallis:Q, not kl"),
-        (Players("dirac:0", "entropy", 0.1, False), "the temperature 1, got 0.1"),
-        (Players("dirac:0", "entropy", 1.0, True), "rairl goes with --solver sac or ppo"),
+        (Players(Unregularised(), 1.0, False), "take entropy or tsallis:Q, not none"),
+        (Players(Entropy(), 0.1, False), "the temperature 1, got 0.1"),
+        (Players(Entropy(), 1.0, True), "rairl goes with --solver sac or ppo"),
     ):
         with pytest.raises(InputError, match=message):
             config.check(players)
