@@ -20,7 +20,7 @@ from etairl.regularisers import Entropy
 from etairl.rollouts import collect
 from etairl.tasks import catalogue, make_task, planned_expert, register_tasks, task_space
 from etairl.tasks.codes import Codes, without_tasks
-from etairl.tasks.navigation_world import NAME
+from etairl.tasks.navigation_world import NAVIGATION as NAME
 from etairl.training.flat import configure
 from etairl.training.preparation import prepare
 from etairl.types import InputError, Spec
