@@ -37,11 +37,15 @@ FORMS = {
     "linear": [{"cost_step": step} for step in get_args(CostStep)]
     + [{"features": name} for name in ("identity", "fourier:8", "rbf:8")],
     "shaped": [{}],
+    "regularised": [{}, {"omega": "tsallis:1.2"}],
+    "empowered": [{}],
+    "coded": [{}],
     "implied": [{"policy_term": term} for term in get_args(PolicyTerm)]
     + [{"expert_target": "fixed", "eta": "geometric:0.9"}],
 }
 IQ = {"hidden": (16, 16), "solver_updates": 5, "updates_per_step": None, "solver_batch": 16}
 PPO = {"rollout": "steps", "hidden": (16, 16), "minibatch": 20, "epochs": 2}
+TEMPLATED = ("emma", "wiem", "airl", "rairl", "eairl", "sgail")
 SLOW = pytest.mark.slow  # the same cost meets another solver, and the same solver another cost
 # Every form with the first solver; every other solver with one form, which it never sees. The last
 # of these has a weighting that needs the clock of sac-eta.
@@ -59,10 +63,14 @@ CASES = [
     pytest.param("emma", "sac-eta", {}, id="emma-sac-eta", marks=SLOW),
     pytest.param("wiem", "sac-eta", {"eta": "poisson:3"}, id="wiem-sac-eta"),
     *(
-        pytest.param(name, "ppo", PPO, id=f"{name}-ppo", marks=SLOW if name in "emma wiem" else ())
-        for name in ("megan", "emma", "wiem", "airl")
+        pytest.param(
+            name, "ppo", PPO, id=f"{name}-ppo", marks=SLOW if name in "emma wiem sgail" else ()
+        )
+        for name in ("megan", "emma", "wiem", "airl", "rairl", "eairl", "sgail")
     ),
     pytest.param("megan", "ppo-eta", PPO, id="megan-ppo-eta"),
+    pytest.param("sgail", "sac-eta", {"eta": "geometric:0.9"}, id="sgail-sac-eta", marks=SLOW),
+    pytest.param("sgail", "ppo-eta", PPO, id="sgail-ppo-eta", marks=SLOW),
     pytest.param("emma", "ppo-eta", PPO | {"omega": "none"}, id="emma-ppo-eta", marks=SLOW),
     pytest.param("wiem", "ppo-eta", PPO | {"eta": "poisson:3"}, id="wiem-ppo-eta"),
 ]
@@ -73,8 +81,8 @@ def test_everything_that_goes_together_is_tried():
     tried = {case.values[:2] for case in CASES}
     for name, entry in ALGORITHMS.items():
         for kind in SOLVERS if entry.any_eta else ():
-            if (name, kind) in (("airl", "sac-eta"), ("airl", "ppo-eta")):
-                with pytest.raises(InputError, match="airl goes with --solver sac or ppo"):
+            if name in ("airl", "rairl", "eairl") and kind in ("sac-eta", "ppo-eta"):
+                with pytest.raises(InputError, match=f"^{name} goes with --solver sac or ppo"):
                     configure(TINY, algorithm=name, solver=kind)
             elif (name == "iq") != (kind == "iq"):
                 with pytest.raises(InputError, match="a cost that a solver implies needs both"):
@@ -212,6 +220,10 @@ def test_every_regulariser_runs(omega):
             {"algorithm": "airl", "temperature": 0.1},
             "read against log pi, so its temperature is 1, got 0.1",
         ),
+        ({"algorithm": "rairl", "omega": "none"}, "rairl reads its cost through the regulariser"),
+        ({"algorithm": "rairl", "temperature": 0.1}, "is the one for the temperature 1, got 0.1"),
+        ({"algorithm": "eairl", "omega": "tsallis:2"}, "eairl needs the regulariser entropy"),
+        ({"algorithm": "sgail", "codes": 1}, "a single code says nothing"),
         ({"anchor": True}, "unknown setting 'anchor'"),
         ({"radius": 2.0}, "radius is not a setting of megan with the solver sac"),
         ({"omega": "entropie"}, "unknown regulariser 'entropie'"),
@@ -226,7 +238,10 @@ def test_every_regulariser_runs(omega):
         ({"solver": "iq"}, "megan with the solver iq: .* take --algorithm iq"),
         ({"algorithm": "iq", "frozen_cost": "somewhere"}, "it cannot be frozen for others"),
         ({"algorithm": "iq", "idle": "geometric:0.7"}, "looks at next states, which --idle"),
-        ({"algorithm": "girl"}, "algorithm must be one of megan, gail, emma, wiem, airl, iq"),
+        (
+            {"algorithm": "girl"},
+            "algorithm must be one of megan, gail, emma, wiem, airl, rairl, eairl, sgail, iq",
+        ),
     ],
 )
 def test_choices_that_do_not_fit(change, message, unchecked):
@@ -266,12 +281,26 @@ def test_each_has_its_own_eta_and_airl_its_temperature():
         "emma": "geometric:0.99",
         "wiem": "geometric:0.99",
         "airl": "dirac:0",
+        "rairl": "dirac:0",
+        "eairl": "dirac:0",
+        "sgail": "dirac:0",
         "iq": "dirac:0",
     }
     assert configure(TINY, algorithm="airl", eta="poisson:3").solver.temperature == 1.0
     assert configure("default").solver.ppo.last_temperature == 0.0
     on_policy = configure("default", algorithm="airl").solver.ppo
     assert (on_policy.temperature, on_policy.last_temperature) == (1.0, 1.0)
+
+
+def test_costs_read_against_the_policy_have_a_penalty_of_their_own():
+    """No penalty unless it is asked for, and what they have goes to no other algorithm."""
+    for name in ("airl", "eairl"):
+        there = configure("default", algorithm=name)
+        assert (there.cost.network.gradient_penalty, there.cost.network.lr_d) == (0.0, 1e-3)
+        assert configure(there, algorithm="gail").cost.network.gradient_penalty == 1.0
+    asked = configure("default", algorithm="airl", gradient_penalty=0.3)
+    assert asked.cost.network.gradient_penalty == 0.3
+    assert configure(asked, seed=1).cost == asked.cost
 
 
 def test_the_solver_follows_the_algorithm_and_back():
@@ -287,7 +316,7 @@ def test_every_algorithm_has_a_page_of_the_template():
     from pathlib import Path
 
     docs = Path(etairl.__file__).parents[2] / "docs" / "algorithms"
-    pages = {"megan": "megan", "gail": "megan"} | {n: n for n in ("emma", "wiem", "airl", "iq")}
+    pages = {"megan": "megan", "gail": "megan"} | {n: n for n in (*TEMPLATED, "iq")}
     assert set(pages) == set(ALGORITHMS)
     for page in set(pages.values()):
         text = (docs / f"{page}.md").read_text()

@@ -7,10 +7,14 @@ contract test, `etairl algorithms` and the command line pick it up.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from etairl.costs.adversarial import DiscriminatorConfig
+from etairl.costs.coded import CodedConfig
 from etairl.costs.discriminator import GanConfig
+from etairl.costs.empowered import EmpoweredConfig
 from etairl.costs.family import CostConfig
 from etairl.costs.implied import ImpliedConfig
 from etairl.costs.linear import LinearConfig
+from etairl.costs.regularised import RegularisedConfig
 from etairl.costs.shaped import ShapedConfig
 from etairl.types import InputError
 
@@ -27,10 +31,14 @@ class Algorithm:
     """the weighting, if nothing else is asked for"""
     cost: CostConfig
     """the settings of its costs, if nothing else is asked for"""
+    assumes: str = ""
+    """what must hold of the expert or its world"""
     case_of: str | None = None
     """the algorithm that it is, with its one weighting; None where any weighting will do"""
     fixed: tuple[str, ...] = ()
     """settings of its costs that make it this algorithm"""
+    own: tuple[str, ...] = ()
+    """settings of its costs that neither come from nor go to another algorithm"""
     solver: str | None = None
     """its own solver, which implies its cost; None where there is a cost player"""
 
@@ -80,6 +88,10 @@ class Algorithm:
             )
 
 
+# A cost that is read against log pi must become as steep as that of a precise expert: no penalty.
+_FREE = DiscriminatorConfig(lr_d=1e-3, gradient_penalty=0.0)
+_OWN = ("lr_d", "gradient_penalty")
+
 ALGORITHMS: dict[str, Algorithm] = {
     entry.name: entry
     for entry in (
@@ -90,6 +102,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             costs="log D, a discriminator",
             eta="geometric:0.99",
             cost=GanConfig(),
+            assumes="pairs of the expert, states and actions or states alone",
         ),
         Algorithm(
             "gail",
@@ -98,6 +111,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             costs="log D, a discriminator",
             eta="dirac:0",
             cost=GanConfig(),
+            assumes="as megan",
             case_of="megan",
         ),
         Algorithm(
@@ -107,6 +121,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             costs="w·f, |w| at most r",
             eta="geometric:0.99",
             cost=LinearConfig(weights="ball"),
+            assumes="features in which the expert's means say what it wants",
             fixed=("weights",),
         ),
         Algorithm(
@@ -116,6 +131,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             costs="w·f, w a convex combination",
             eta="geometric:0.99",
             cost=LinearConfig(weights="simplex"),
+            assumes="features each of which is a cost, or no cost with both signs",
             fixed=("weights",),
         ),
         Algorithm(
@@ -124,7 +140,37 @@ ALGORITHMS: dict[str, Algorithm] = {
             psi="GAN",
             costs="c(s) + γΦ(s') - Φ(s)",
             eta="dirac:0",
-            cost=ShapedConfig(),
+            cost=ShapedConfig(network=_FREE),
+            own=_OWN,
+            assumes="an expert that is soft-optimal for costs of states; next states",
+        ),
+        Algorithm(
+            "rairl",
+            "AIRL for any regulariser: the cost of which a density is the optimal policy",
+            psi="GAN",
+            costs="slope of Ω at a density",
+            eta="dirac:0",
+            cost=RegularisedConfig(),
+            assumes="an expert that is optimal with the regulariser; its actions",
+        ),
+        Algorithm(
+            "eairl",
+            "AIRL with empowerment as potential, and as a bonus",
+            psi="GAN",
+            costs="c(s,a) + Φ(s) - γΦ(s')",
+            eta="dirac:0",
+            cost=EmpoweredConfig(network=_FREE),
+            own=_OWN,
+            assumes="an expert that is soft-optimal; its actions",
+        ),
+        Algorithm(
+            "sgail",
+            "gail for many tasks: given, or found as codes",
+            psi="GAN",
+            costs="log D - λ log q(code)",
+            eta="dirac:0",
+            cost=CodedConfig(),
+            assumes="tasks in the observation, or as many codes as the demonstrations show tasks",
         ),
         Algorithm(
             "iq",
@@ -133,6 +179,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             costs="γV(s') - Q(s,a), of the critics",
             eta="dirac:0",
             cost=ImpliedConfig(),
+            assumes="an expert that is soft-optimal; next states",
             solver="iq",
         ),
     )

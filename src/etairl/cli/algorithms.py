@@ -31,6 +31,7 @@ def run(arguments: list[str]) -> int:
             "cost": entry.costs,
             "solver": [name for name in _solvers(entry.cost) if entry.goes_with(name)],
             "title": entry.title,
+            "assumes": entry.assumes,
         }
         for entry in ALGORITHMS.values()
     ]
@@ -52,6 +53,9 @@ def run(arguments: list[str]) -> int:
             for row in rows
         ],
     )
+    out().print()
+    for row in rows:
+        out().print(f"{row['name']} assumes {row['assumes']}.", highlight=False)
     out().print("\nOther Omega: tsallis:Q, kl, none. etairl train --algorithm NAME runs one.")
     return 0
 

@@ -69,18 +69,7 @@ class ShapedConfig(CostConfig):
 
     def check(self, players: Players) -> None:
         """Refuse what would make it another algorithm."""
-        if players.weighs_time:
-            raise InputError(
-                "airl goes with --solver sac or ppo: its cost is shaped, and for a solver that "
-                "weighs time another weighting than dirac:0 makes shaping change what is aimed at"
-            )
-        if players.omega != Entropy():
-            raise InputError(f"airl needs the regulariser entropy, got {players.omega.name}")
-        if players.temperature != self.temperature:
-            raise InputError(
-                f"the cost of airl is read against log pi, so its temperature is "
-                f"{self.temperature:g}, got {players.temperature}; leave --temperature out"
-            )
+        check_read_against_policy("airl", players)
 
 
 @traced
@@ -148,3 +137,19 @@ class ShapedCost(Cost):
     def portable(self) -> "ShapedCost":
         """The state-only cost, without shaping."""
         return replace(self, shaping=False)
+
+
+def check_read_against_policy(name: str, players: Players) -> None:
+    """Refuse players that a cost with potentials, read against log pi, cannot be played with."""
+    if players.weighs_time:
+        raise InputError(
+            f"{name} goes with --solver sac or ppo: its cost is shaped, and for a solver that "
+            "weighs time another weighting than dirac:0 makes shaping change what is aimed at"
+        )
+    if players.omega != Entropy():
+        raise InputError(f"{name} needs the regulariser entropy, got {players.omega.name}")
+    if players.temperature != 1.0:
+        raise InputError(
+            f"the cost of {name} is read against log pi, so its temperature is 1, got "
+            f"{players.temperature}; leave --temperature out"
+        )

@@ -65,6 +65,17 @@ def improve(mdp: MDP, v: StateVector, regulariser: Regulariser = NONE) -> Policy
     return regulariser.argmin(action_values(mdp, v))
 
 
+def optimality_cost(regulariser: Regulariser, policy: PolicyTable) -> PairTable:
+    r"""The cost whose optimal policy is $\pi$, whatever the dynamics and the discount.
+
+    $$c_\pi(s,a) = \partial_a\Omega(\pi) - \langle\pi, \partial\Omega(\pi)\rangle + \Omega(\pi)$$
+
+    has the minimiser $\pi$ and the softmin 0, so every state is worth nothing (Jeon et al. 2021).
+    """
+    slope = regulariser.gradient(policy)
+    return slope + (regulariser.value(policy) - (policy * slope).sum(axis=1))[:, None]
+
+
 def step_range(mdp: MDP, regulariser: Regulariser = NONE) -> float:
     r"""What two steps can differ by: the span of the cost plus the range of $\Omega$.
 

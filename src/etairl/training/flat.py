@@ -105,7 +105,8 @@ def _cost(start: TrainConfig, name: str) -> CostConfig:
     algorithm = ALGORITHMS[name]
     if algorithm.fits(start.cost):
         return start.cost
-    old = {k: v for k, v in flatten(start.cost).items() if k not in algorithm.fixed}
+    apart = (*algorithm.fixed, *algorithm.own, *start.choices.own)
+    old = {k: v for k, v in flatten(start.cost).items() if k not in apart}
     return _replaced(algorithm.cost, old)
 
 

@@ -38,8 +38,9 @@ class TrainConfig:
     that the weighting of time stays what it is"""
     algorithm: str = "megan"
     """megan: a GAN cost on pairs drawn with eta; gail: megan with eta dirac:0; emma, wiem: costs
-    linear in features; airl: a state-only cost with shaping; iq: critics that imply their cost.
-    See `etairl algorithms`"""
+    linear in features; airl: a state-only cost with shaping; rairl: a density read through omega;
+    eairl: airl with empowerment; sgail: many tasks, given or not; iq: critics that imply their
+    cost. See `etairl algorithms`"""
     eta: str = "geometric:0.99"
     """weighting of the future, for instance geometric:0.99 (the default of megan, emma, wiem),
     poisson:25, uniform; airl and iq begin with dirac:0, and gail has no other"""
