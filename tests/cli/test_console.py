@@ -3,8 +3,10 @@
 import time
 
 import pytest
+from programs import call
 from rich.text import Text
 
+from etairl.algorithms.registry import ALGORITHMS
 from etairl.cli import console
 
 
@@ -30,6 +32,12 @@ def test_a_wide_table_keeps_the_names_of_its_rows(width, capsys):
     assert shown[2].startswith("demonstrations ")
     assert all(len(line) <= width for line in shown)
     assert "-120.7" in shown[1]
+
+
+def test_the_table_of_algorithms_keeps_their_names(width):
+    shown = lines(call("algorithms").stdout)
+    assert all(len(line) <= width for line in shown)
+    assert {line.split()[0] for line in shown if line} >= set(ALGORITHMS)
 
 
 def test_a_long_first_column_wraps_at_words(width, capsys):

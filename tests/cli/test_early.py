@@ -152,3 +152,14 @@ def test_a_shell_that_is_not_known_is_refused():
     done = call("completion", "csh")
     assert done.returncode == 2
     assert "'csh'; choose from 'bash', 'zsh', 'fish'" in done.stderr
+
+
+def test_ctrl_c_while_the_program_exits_leaves_no_traceback():
+    """What libraries have registered for the exit is interrupted there."""
+    program = (
+        "import atexit, os, signal; from etairl.cli.app import main\n"
+        "atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))\n"
+        "raise SystemExit(main(['--version']))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
