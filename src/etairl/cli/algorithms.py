@@ -1,5 +1,6 @@
 """`etairl algorithms`: what `etairl train --algorithm` can run, and what each one is."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from etairl.algorithms.registry import ALGORITHMS
@@ -45,7 +46,7 @@ def run(arguments: list[str]) -> int:
             (
                 row["name"],
                 row["psi"],
-                row["omega"][0] + (" or other" if len(row["omega"]) > 1 else " only"),
+                _regularisers(row["omega"]),
                 f"{row['eta']} {'or any' if row['any_eta'] else 'only'}",
                 row["cost"],
                 ", ".join(row["solver"]),
@@ -58,6 +59,12 @@ def run(arguments: list[str]) -> int:
         out().print(f"{row['name']} assumes {row['assumes']}.", highlight=False)
     out().print("\nOther Omega: tsallis:Q, kl, none. etairl train --algorithm NAME runs one.")
     return 0
+
+
+def _regularisers(names: Sequence[str]) -> str:
+    if len(names) > 2:
+        return f"{names[0]} or other"
+    return " or ".join(names) if len(names) == 2 else f"{names[0]} only"
 
 
 def _omegas(cost: CostConfig) -> list[str]:
