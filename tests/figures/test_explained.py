@@ -92,7 +92,8 @@ seen.title = document.title;
 seen.columns = [...document.querySelectorAll("#column-table tbody th")].map((x) => x.textContent);
 seen.images = [...document.querySelectorAll("img")].filter((x) => x.alt === "").length;
 const fields = [...document.querySelectorAll("input, select")];
-const drawings = [...document.querySelectorAll("svg, canvas")].filter((x) => !x.closest("[hidden]"));
+const drawings = [...document.querySelectorAll("svg, canvas")]
+  .filter((x) => !x.closest("[hidden]"));
 seen.unnamed = fields.filter((x) => !x.labels.length).length
   + drawings.filter((x) => !x.getAttribute("aria-label")).length;
 const left = document.createElement("pre");

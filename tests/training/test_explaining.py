@@ -135,7 +135,7 @@ def test_shares_add_up_to_the_gap(rng, discrete):
     def rows(many: int, shift: float) -> Points:
         obs, following = rng.normal(size=(2, many, 3)).astype(np.float32) + np.float32(shift)
         act = rng.integers(4, size=(many, 1)) if discrete else rng.normal(size=(many, 2))
-        return Points(obs, act.astype(np.float32), following)
+        return Points(*(jnp.asarray(a, jnp.float32) for a in (obs, act, following)))
 
     demonstrated, points = rows(400, 0.0), rows(20, 1.0)
     attribution = Attribution(rng, cost, spec, True, demonstrated)

@@ -38,7 +38,7 @@ class Attribution:
     ):
         # One draw for all rows: else the errors of two draws would look like a gap between sides.
         chosen = rng.integers(len(demonstrated.obs), size=_WAYS)
-        self._from = [np.asarray(a)[chosen] for a in demonstrated]
+        self._from = [jnp.asarray(np.asarray(a)[chosen]) for a in demonstrated]
         # At places that are spread over the way.
         self._far = ((rng.permutation(_WAYS) + rng.random(_WAYS)) / _WAYS).astype(np.float32)
         self._discrete = spec.discrete_actions is not None
@@ -60,19 +60,17 @@ class Attribution:
         return np.concatenate(parts)[:many]
 
     def _block(self, rows: np.ndarray, points: Points) -> np.ndarray:
-        x = Points(*(np.repeat(np.asarray(a)[rows], _WAYS, axis=0) for a in points))  # pyright: ignore[reportArgumentType]
-        y = Points(*(np.tile(a, (len(rows), 1)) for a in self._from))  # pyright: ignore[reportArgumentType]
-        u = np.tile(self._far, len(rows))[:, None]
-        act = x.act if self._discrete else y.act + u * (x.act - y.act)
-        between = Points(
-            jnp.asarray(y.obs + u * (x.obs - y.obs)),
-            jnp.asarray(act),
-            jnp.asarray(y.next_obs + u * (x.next_obs - y.next_obs)),
-        )
+        seen = [jnp.asarray(np.asarray(a)[rows]) for a in points]
+        x = Points(*(jnp.repeat(a, _WAYS, axis=0) for a in seen))
+        y = Points(*(jnp.tile(a, (len(rows), 1)) for a in self._from))
+        u = jnp.asarray(np.tile(self._far, len(rows))[:, None])
+        between = Points(*(b + u * (a - b) for a, b in zip(x, y, strict=True)))
+        if self._discrete:
+            between = between._replace(act=x.act)
         slopes = self._gradient(between)
 
         def share(slope: Array, a: Array, b: Array) -> np.ndarray:
-            moved = np.asarray(slope) * (a - b)
+            moved = np.asarray(slope * (a - b))
             return moved.reshape(len(rows), _WAYS, -1).mean(axis=1)
 
         obs = share(slopes.obs, x.obs, y.obs)
@@ -80,11 +78,7 @@ class Attribution:
         parts = [obs, following] if self._needs_next else [obs]
         if self._discrete:
             # There is no way between two actions: theirs is what observations leave.
-            ends = (
-                self._value(Points(*map(jnp.asarray, x))),
-                self._value(Points(*map(jnp.asarray, y))),
-            )
-            gap = np.asarray(ends[0] - ends[1]).reshape(len(rows), _WAYS).mean(axis=1)
+            gap = np.asarray(self._value(x) - self._value(y)).reshape(len(rows), _WAYS).mean(axis=1)
             acted = (gap - sum(part.sum(axis=1) for part in parts))[:, None]
         else:
             acted = share(slopes.act, x.act, y.act)

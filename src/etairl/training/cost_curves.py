@@ -56,7 +56,7 @@ class Explained:
             following[t.last_rows] = ends if t.final_observations is None else t.final_observations
         actions = ActionScaling(self.spec).to_solver(t.actions)
         arrays = (t.observations, actions, following)
-        return Points(*(np.asarray(a, np.float32) for a in arrays))  # pyright: ignore[reportArgumentType]
+        return Points(*(jnp.asarray(a, jnp.float32) for a in arrays))
 
     def known(self, t: Trajectories) -> Trajectories:
         """Without last rows whose next state the cost asks for and nobody knows."""
@@ -75,7 +75,7 @@ class Explained:
         """The cost of every row."""
         points = self.points(t)
         starts = range(0, t.steps, _BLOCK)
-        blocks = [[jnp.asarray(a[i : i + _BLOCK]) for a in points] for i in starts]
+        blocks = [[a[i : i + _BLOCK] for a in points] for i in starts]
         costs = np.concatenate([np.asarray(self.cost(*block), np.float64) for block in blocks])
         smooth = smoothed_episodes(t, costs, window_of(self.horizon))
         by_time, counts = mean_by_time(t, costs, self.horizon)

@@ -176,7 +176,7 @@ class _Look:
 
     def _means(self, side: Costs, parts: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         rows = np.concatenate(parts)
-        seen = Points(*(np.asarray(a)[rows] for a in self._given.points(side.trajectories)))  # pyright: ignore[reportArgumentType]
+        seen = Points(*(a[rows] for a in self._given.points(side.trajectories)))
         far = (self._columns(seen) - self._mean) / self._scale
         lengths = np.array([len(part) for part in parts])
         starts = np.cumsum(lengths) - lengths

@@ -125,7 +125,7 @@
     for (const c of columns) {
       const bar = make("span", { class: `bar${c.share < 0 ? " less" : ""}`, "aria-hidden": "true" });
       bar.style.width = `${100 * Math.abs(c.share) / most}%`;
-      list.append(make("li", c.usual ? { class: "noise" } : {}, make("span", { class: "name" }, c.name), make("span", {}, bar), make("span", {}, `${signed(c.share)} at ${signed(c.deviation)} σ${c.usual ? ", usual" : ""}`)));
+      list.append(make("li", c.usual ? { class: "noise" } : {}, make("span", { class: "name" }, c.name), make("span", {}, bar), make("span", { class: "value" }, `${signed(c.share)} at ${signed(c.deviation)} σ${c.usual ? ", usual" : ""}`)));
     }
     return list;
   }

@@ -100,10 +100,11 @@ def _chance(check: Check) -> str:
 
 
 def _verdict(check: Check, what: str, yes: str, no: str) -> dict[str, str]:
+    gap = f"{check.gap:+.3g}".replace("-", "\u2212")
     if check.p is None:
-        words = f"{what} {check.gap:+.3g}; there are too few episodes to say whether that is noise."
+        words = f"{what} {gap}; there are too few episodes to say whether that is noise."
         return {"kind": "open", "title": "Too few episodes", "text": words}
-    words = f"{what} {check.gap:+.3g}; shuffled labels give as much in {_chance(check)} of cases."
+    words = f"{what} {gap}; shuffled labels give as much in {_chance(check)} of cases."
     if check.noise:
         return {"kind": "no", "title": "Noise", "text": f"{no} {words}"}
     return {"kind": "yes", "title": "Real", "text": f"{yes} {words}"}
