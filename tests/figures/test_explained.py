@@ -12,8 +12,9 @@ from tiny import TINY
 import etairl
 from etairl.cli.app import main
 from etairl.eta import parse_eta
-from etairl.figures.page.explained import explanation_data, explanation_page
+from etairl.figures.page.explained import explanation_page
 from etairl.measures.index_laws import Method, index_law
+from etairl.training.explained_data import explanation_data
 from etairl.training.explaining import RunExplanation
 from etairl.training.filming import Film, Picture
 from etairl.types import InputError

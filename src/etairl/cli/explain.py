@@ -45,7 +45,8 @@ class ExplainConfig:
 def run(arguments: list[str]) -> int:
     """Write the page and print its verdicts."""
     config = parse(ExplainConfig, arguments, "explain")
-    from etairl.figures.page.explained import explanation_data, explanation_page
+    from etairl.figures.page.explained import explanation_page
+    from etairl.training.explained_data import explanation_data
     from etairl.training.filming import Film, film
     from etairl.training.result import Result
 
