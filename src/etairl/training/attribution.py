@@ -77,7 +77,7 @@ class Attribution:
         following = share(slopes.next_obs, x.next_obs, y.next_obs)
         parts = [obs, following] if self._needs_next else [obs]
         if self._discrete:
-            # There is no way between two actions: theirs is what observations leave.
+            # Between two actions nothing lies: theirs is what observations leave.
             gap = np.asarray(self._value(x) - self._value(y)).reshape(len(rows), _WAYS).mean(axis=1)
             acted = (gap - sum(part.sum(axis=1) for part in parts))[:, None]
         else:

@@ -9,7 +9,7 @@ import numpy as np
 from etairl.eta import parse_eta
 from etairl.evaluation.moments import Check
 from etairl.training.cost_curves import Costs
-from etairl.training.explaining import Column, Moment, RunExplanation
+from etairl.training.explaining import ColumnShare, Moment, RunExplanation
 from etairl.training.filming import Film
 from etairl.training.heat_maps import Plane, plane
 from etairl.training.result import Result
@@ -180,7 +180,7 @@ def _moment(m: Moment, found: RunExplanation, chosen: list[int]) -> dict[str, An
     }
 
 
-def _column(c: Column) -> dict[str, Any]:
+def _column(c: ColumnShare) -> dict[str, Any]:
     return {
         "name": c.name,
         "deviation": c.deviation,

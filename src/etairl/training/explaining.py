@@ -34,7 +34,7 @@ from etairl.types import InputError, Policy, Trajectories, check_seed, joined
 MOMENTS = 6
 _ROWS = 5  # of a moment, over which the shares of its columns are means
 _WHOLE = 1000  # and of all episodes of a side together
-Gaps = Callable[[Trajectories], list[FeatureGap] | None]
+PlayedGaps = Callable[[Trajectories], list[FeatureGap] | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class Moment:
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnShare:
     """What a column adds to the cost: the learner's mean less that of the demonstrations.
 
     The checks are for all columns together.
@@ -88,7 +88,7 @@ class Explanation:
     """the same of what the costliest moment of each episode costs more than is usual then"""
     moments: list[Moment]
     """of the learner, those first that cost most beside the demonstrations at the same step"""
-    columns: list[Column]
+    columns: list[ColumnShare]
     """the largest share over whole episodes first"""
 
 
@@ -128,7 +128,7 @@ def explain_cost(
         relabelled(rng, look.whole(own), look.whole(expert)),
     )
     columns = [
-        Column(*found)
+        ColumnShare(*found)
         for found in zip(look.names, checks[0], deviations.mean(axis=0), checks[1], strict=True)
     ]
     tops = above[highest][:, None], others_above[others_highest][:, None]
@@ -213,7 +213,7 @@ def _episode_means(side: Costs) -> Float[np.ndarray, "episodes one"]:
 def explain_run(
     prepared: Prepared,
     policy: Policy,
-    gaps: Gaps,
+    gaps: PlayedGaps,
     episodes: int,
     seed: int,
     filmed: Trajectories | None = None,
