@@ -78,7 +78,7 @@ def plane(result: Result, episodes: Trajectories, cells: int = 48) -> Plane | No
     None where the world has not exactly two columns that change within episodes.
     """
     x, first = episodes.observations, episodes.offsets[:-1]
-    world = LakeWorld() if result.config.env.rpartition(":")[2] == NAME else None
+    world = LakeWorld() if result.config.env.rpartition(":")[2] == NAVIGATION else None
     if world is not None:
         changing = [0, 1]
         low, high = np.full(2, -world.half_side), np.full(2, world.half_side)
