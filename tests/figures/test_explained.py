@@ -16,7 +16,7 @@ from etairl.figures.page.explained import explanation_page
 from etairl.measures.index_laws import Method, index_law
 from etairl.training.explained_data import explanation_data
 from etairl.training.explaining import RunExplanation
-from etairl.training.filming import Film, Picture
+from etairl.training.filming import Film, FilmFrame
 from etairl.types import InputError
 
 NASTY = "</script><img src=x onerror=alert(1)>"
@@ -43,7 +43,7 @@ def found(result) -> RunExplanation:
 @pytest.fixture(scope="module")
 def data(result, found) -> dict:
     pixels = np.zeros((12, 16, 3), np.uint8)
-    pictures = tuple(Picture(step, pixels + np.uint8(5 * step)) for step in (0, 20, 40))
+    pictures = tuple(FilmFrame(step, pixels + np.uint8(5 * step)) for step in (0, 20, 40))
     return explanation_data(result, found, Film(None, pictures, pictures))
 
 

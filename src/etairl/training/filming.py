@@ -17,7 +17,7 @@ SIZE = (280, 210)
 _DRAWN, _KEPT = 160, 36  # while it is not known how long an episode lasts; and afterwards
 
 
-class Picture(NamedTuple):
+class FilmFrame(NamedTuple):
     """One step of one side."""
 
     step: int
@@ -28,8 +28,8 @@ class Film(NamedTuple):
     """An episode of the learner, and pictures of both sides; or why there are none."""
 
     episode: Trajectories | None = None
-    learner: tuple[Picture, ...] = ()
-    demonstration: tuple[Picture, ...] = ()
+    learner: tuple[FilmFrame, ...] = ()
+    demonstration: tuple[FilmFrame, ...] = ()
     """of the first demonstration"""
     notes: tuple[str, ...] = ()
 
@@ -54,14 +54,14 @@ def film(result: Result, seed: int = 0, size: tuple[int, int] = SIZE) -> Film:
     return Film(episode, pictures, shown, tuple(notes))
 
 
-def _play(result: Result, scene: Scene, seed: int) -> tuple[Trajectories, tuple[Picture, ...]]:
+def _play(result: Result, scene: Scene, seed: int) -> tuple[Trajectories, tuple[FilmFrame, ...]]:
     config = result.config
     greedy = result.playing[0] == "greedy"
     rng = None if greedy else np.random.default_rng([config.seed, seed, 13])
     every = max(1, config.horizon // _DRAWN)
     rows: dict[str, list[Any]] = {"observations": [], "actions": [], "rewards": []}
     observations, terminated, number = scene.reset(), False, 0
-    drawn = [Picture(0, scene.draw())]
+    drawn = [FilmFrame(0, scene.draw())]
     for number in range(1, config.horizon + 1):
         actions = result.policy(observations, rng)
         step = scene.step(actions)
@@ -71,8 +71,8 @@ def _play(result: Result, scene: Scene, seed: int) -> tuple[Trajectories, tuple[
         if terminated or step.truncated[0]:
             break
         if number % every == 0:
-            drawn.append(Picture(number, scene.draw()))
-    drawn.append(Picture(number, scene.draw()))
+            drawn.append(FilmFrame(number, scene.draw()))
+    drawn.append(FilmFrame(number, scene.draw()))
     last = np.arange(number) == number - 1
     episode = Trajectories(
         observations=np.array(rows["observations"]),
@@ -86,7 +86,7 @@ def _play(result: Result, scene: Scene, seed: int) -> tuple[Trajectories, tuple[
     return episode, _few(drawn)
 
 
-def _demonstration(result: Result, scene: Scene) -> tuple[Picture, ...]:
+def _demonstration(result: Result, scene: Scene) -> tuple[FilmFrame, ...]:
     episode = result.demonstrations.take(np.array([0]))
     if episode.spans is not None:
         raise InputError("what happened between its steps is not known")
@@ -97,10 +97,10 @@ def _demonstration(result: Result, scene: Scene) -> tuple[Picture, ...]:
     for row in chosen:
         before = episode.actions[row - 1] if row and episode.act_dim else None
         scene.pose(row, before)
-        pictures.append(Picture(row, scene.draw()))
+        pictures.append(FilmFrame(row, scene.draw()))
     return tuple(pictures)
 
 
-def _few(pictures: list[Picture]) -> tuple[Picture, ...]:
+def _few(pictures: list[FilmFrame]) -> tuple[FilmFrame, ...]:
     chosen = np.unique(np.linspace(0, len(pictures) - 1, _KEPT).round().astype(int))
     return tuple(pictures[i] for i in chosen)
