@@ -72,7 +72,7 @@ def test_version_and_no_command():
         (("etaa",), "unknown command 'etaa'; did you mean 'eta'?"),
         (
             ("xyz",),
-            "choose from demo, train, resume, evaluate, study, report, export, plot, render",
+            "choose from demo, train, resume, evaluate, study, report, explain",
         ),
         (("eta", "geom:0.9"), "did you mean 'geometric:0.99'?"),
         (("eta", "geometric:2"), "kappa in [0, 1], got 2"),

@@ -24,6 +24,7 @@ COMMANDS = {
     "evaluate": "how well does a run match its demonstrations?",
     "study": "many runs side by side: the figures of the paper, or a grid of your own",
     "report": "one page about a study or some runs, and its figures",
+    "explain": "a page about what a run learned to pay for",
     "export": "the policy of a run for other programs: NumPy, ONNX, TorchScript",
     "plot": "learning curves of runs side by side",
     "render": "a clip of the learner beside a demonstration",

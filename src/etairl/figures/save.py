@@ -4,6 +4,8 @@ import os
 from io import BytesIO
 from pathlib import Path
 
+import numpy as np
+from jaxtyping import UInt8
 from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -43,3 +45,13 @@ def save_figure(figure: Figure, path: Path, dpi: int = 150, colours: int | None 
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     beside.write_bytes(data.getvalue())
     os.replace(beside, path)
+
+
+def jpeg(
+    picture: UInt8[np.ndarray, "height width 3"], size: tuple[int, int], quality: int = 70
+) -> bytes:
+    """One picture as a small file, scaled to fit inside of `size`."""
+    drawn, data = Image.fromarray(picture), BytesIO()
+    drawn.thumbnail(size)
+    drawn.save(data, "jpeg", quality=quality, optimize=True)
+    return data.getvalue()

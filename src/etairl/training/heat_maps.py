@@ -12,7 +12,7 @@ from jaxtyping import Float
 from etairl.tasks.navigation_world import NAVIGATION, LakeWorld
 from etairl.training.result import Result
 from etairl.training.settings import TrainConfig
-from etairl.types import InputError
+from etairl.types import InputError, Trajectories
 
 TARGETS = {
     "top left": (-9.0, 9.0),
@@ -55,10 +55,67 @@ def cost_maps(result: Result, cells: int = 120) -> CostMaps:
         observations = np.concatenate([state, np.tile(target, (len(state), 1))], axis=1)
         still = np.zeros((len(state), 2), np.float32)
         costs[number, land] = result.cost(observations, still, observations)
-    config = result.config
+    at_rest = _at_rest(result.config)
+    title = _title(result.config, at_rest)
+    return CostMaps(TARGETS, costs.reshape(-1, cells, cells), at_rest, title)
+
+
+class Plane(NamedTuple):
+    """The learned cost over two columns, for episodes that differ in the other ones."""
+
+    columns: tuple[int, int]
+    low: tuple[float, float]
+    high: tuple[float, float]
+    costs: Float[np.ndarray, "episodes rows columns"]
+    """at the middles of cells, rows from the bottom up; NaN where nothing can be"""
+    at_rest: bool
+    """the cost looks at actions or next states, too; these are those of doing nothing"""
+
+
+def plane(result: Result, episodes: Trajectories, cells: int = 48) -> Plane | None:
+    """A map for each episode, with its own values of what does not change in it.
+
+    None where the world has not exactly two columns that change within episodes.
+    """
+    x, first = episodes.observations, episodes.offsets[:-1]
+    world = LakeWorld() if result.config.env.rpartition(":")[2] == NAVIGATION else None
+    if world is not None:
+        changing = [0, 1]
+        low, high = np.full(2, -world.half_side), np.full(2, world.half_side)
+    else:
+        moved = np.abs(x - np.repeat(x[first], episodes.lengths, axis=0)).max(axis=0)
+        changing = np.flatnonzero(moved > 1e-6 * np.maximum(1.0, np.abs(x).max(axis=0))).tolist()
+        if len(changing) != 2:
+            return None
+        low, high = x[:, changing].min(axis=0), x[:, changing].max(axis=0)
+    sides = [low[i] + (np.arange(cells) + 0.5) / cells * (high[i] - low[i]) for i in range(2)]
+    places = np.stack([side.ravel() for side in np.meshgrid(*sides)], axis=1)
+    possible = np.ones(len(places), bool) if world is None else world.on_land(places)
+    spec = result.spec
+    still = np.tile(spec.zero_action, (int(possible.sum()), 1)).astype(np.float32)
+    costs = np.full((len(episodes), cells * cells), np.nan)
+    for number, row in enumerate(first):
+        observations = np.tile(x[row], (len(still), 1))
+        if world is None:
+            observations[:, changing] = places[possible]
+        else:  # what else it sees depends on the place; the target comes last
+            state = world.observe(places[possible])
+            observations[:, : state.shape[1]] = state
+        costs[number, possible] = result.cost(observations, still, observations)
+    (left, bottom), (right, top) = low.tolist(), high.tolist()
+    shape = (len(episodes), cells, cells)
+    return Plane(
+        (changing[0], changing[1]),
+        (left, bottom),
+        (right, top),
+        costs.reshape(shape),
+        _at_rest(result.config),
+    )
+
+
+def _at_rest(config: TrainConfig) -> bool:
     # A cost of states alone has no inputs to choose.
-    at_rest = getattr(config.cost, "inputs", "state") != "state"
-    return CostMaps(TARGETS, costs.reshape(-1, cells, cells), at_rest, _title(config, at_rest))
+    return getattr(config.cost, "inputs", "state") != "state"
 
 
 def _title(config: TrainConfig, at_rest: bool) -> str:

@@ -25,6 +25,7 @@ from etairl.tasks import with_absorbing
 from etairl.training.behaviour import Behaviour
 from etairl.training.cloned import clone_policy, kept_clone
 from etairl.training.config_files import read_config
+from etairl.training.explaining import RunExplanation, explain_run
 from etairl.training.flat import configure
 from etairl.training.judging import CLONING, LEARNER, Stage, judge_all
 from etairl.training.loading import Which
@@ -151,6 +152,18 @@ class Result:
             say("cloning the expert")
             policies[CLONING] = clone_policy(kept_clone(prepared, self.path), prepared.demos.spec)
         return judge_all(Stage(prepared, policies, episodes, seed, say), longer, self.gaps)
+
+    def explain(
+        self, episodes: int = 20, seed: int = 0, filmed: Trajectories | None = None
+    ) -> RunExplanation:
+        """What the run learned to pay for, as arrays: the numbers of `etairl explain`.
+
+        Args:
+            episodes: of the learner, acting as the demonstrations do, drawn or greedy.
+            seed: of the episodes and of all draws.
+            filmed: an episode of the learner that comes before them.
+        """
+        return explain_run(self._prepared, self._policy, self.gaps, episodes, seed, filmed)
 
     def gaps(
         self, behaviour: Trajectories, beside: Trajectories | None = None
