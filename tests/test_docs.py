@@ -133,8 +133,8 @@ def test_table_of_weightings():
 
 
 @pytest.mark.parametrize("method", get_args(Method))
-def test_table_of_kappas_in_the_readme(method: Method):
-    text = (ROOT / "README.md").read_text()
+def test_table_of_kappas_among_the_results(method: Method):
+    text = (ROOT / "docs/results.md").read_text()
     kappas = re.findall(r"[\d.]+", re.search(r"^\| κ \|(.*)$", text, re.M)[1])
     shown = re.findall(r"([\d.]+) %", re.search(rf"^\| `{method}`, (.*)$", text, re.M)[1])
     found = [distance_and_last_frame(f"geometric:{kappa}", method)[0] for kappa in kappas]
