@@ -11,6 +11,7 @@ from etairl.buffers import EpisodeBuffer
 from etairl.eta import Geometric
 from etairl.experience import Experience
 from etairl.networks import orthogonal
+from etairl.regularisers import KullbackLeibler
 from etairl.solvers.draws import newest_rows
 from etairl.solvers.players import PPOEtaSettings, PPOSettings
 from etairl.solvers.ppo import PPO
@@ -292,6 +293,6 @@ def test_settings_know_their_discount_and_temperature():
         assert settings.gamma_rl == 0.99
         assert settings.temperature == 0.0
         with pytest.raises(InputError, match="ppo does not know the regulariser kl"):
-            settings.check("kl")
+            settings.check(KullbackLeibler())
     said = PPOEtaSettings().warnings(Geometric(0.9), 1.0, 100)
     assert "different criteria" in said[0]

@@ -12,6 +12,7 @@ import tiny
 from safetensors.numpy import load_file, save_file
 
 import etairl
+from etairl.algorithms.registry import ALGORITHMS
 from etairl.cli.app import main
 from etairl.cli.evaluate import print_features
 from etairl.cli.running import follow
@@ -186,7 +187,7 @@ def test_a_feature_map_that_was_edited_is_noticed(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"own0, .* not as in the run: another .*edited since"):
         etairl.Result(tmp_path / "done", trust=True)
     with (
-        pytest.raises(InputError, match="Was the feature map edited since"),
+        pytest.raises(InputError, match="was the feature map edited since"),
         open_run(config, tmp_path / "half", resume=True) as run,
     ):
         next(run.play())
@@ -201,7 +202,9 @@ def test_frozen_costs_that_are_not_there(tmp_path, capsys, runs):
         return capsys.readouterr().err
 
     assert "is not a run directory" in said("--cost", tmp_path / "nowhere")
-    assert "leave --preset out" in said("--cost", runs / "emma", "--preset", "near-clone")
+    assert "--preset and --cost both say where the settings start from" in said(
+        "--cost", runs / "emma", "--preset", "near-clone"
+    )
     told = said("--frozen-cost", tmp_path / "nowhere", "--env=Pendulum-v1", "--demos", TINY.demos)
     assert "has no learned cost" in told
     assert "observations have 3 columns" in said("--cost", runs / "emma", "--env", "Hopper-v5")
@@ -334,7 +337,10 @@ def test_the_table_of_wiem_leaves_out_what_was_never_the_worst(capsys):
 def test_the_list_of_algorithms(capsys):
     assert main(["algorithms", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
-    assert [row["name"] for row in rows] == ["megan", "gail", "emma", "wiem", "airl", "iq"]
+    assert [row["name"] for row in rows] == list(ALGORITHMS)
+    assert {"megan", "gail", "emma", "wiem", "airl", "rairl", "eairl", "sgail", "iq"} <= {
+        row["name"] for row in rows
+    }
     assert all({"psi", "omega", "eta", "cost", "solver"} <= row.keys() for row in rows)
     assert main(["algorithms"]) == 0
     assert "indicator of the simplex" in capsys.readouterr().out

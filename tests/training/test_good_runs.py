@@ -30,7 +30,7 @@ from etairl.solvers.learned import load_player
 from etairl.solvers.players import SOLVERS, PPOSettings
 from etairl.solvers.ppo_config import PPOConfig
 from etairl.tasks import make_task
-from etairl.training import session
+from etairl.training import preparation
 from etairl.training.flat import configure
 from etairl.training.preparation import prepare
 from etairl.training.session import open_run
@@ -76,7 +76,7 @@ def destroyed(actor: MLP) -> MLP:
 @pytest.fixture
 def sabotage(monkeypatch) -> None:
     """Whoever plays the game finds the actor destroyed after a certain cycle."""
-    plain = session.girl
+    plain = preparation.girl
 
     def girl(game, task, expert, buffer, state) -> Iterator[template.Cycle]:
         for cycle in plain(game, task, expert, buffer, state):
@@ -89,7 +89,7 @@ def sabotage(monkeypatch) -> None:
             yield from plain(game, task, expert, buffer, again)
             return
 
-    monkeypatch.setattr(session, "girl", girl)
+    monkeypatch.setattr(preparation, "girl", girl)
 
 
 def test_a_run_as_near_as_the_expert_to_itself_stops(own, tmp_path, capsys):
@@ -110,7 +110,7 @@ def test_a_run_as_near_as_the_expert_to_itself_stops(own, tmp_path, capsys):
 
 def test_the_best_policy_is_the_one_that_played(own, tmp_path, monkeypatch):
     """And not the one that its cycle made of it. All demonstrations are in use here."""
-    plain, actors = session.girl, []
+    plain, actors = preparation.girl, []
 
     def girl(game, task, expert, buffer, state) -> Iterator[template.Cycle]:
         actors.append(jax.tree.map(np.array, state.solver.actor))
@@ -118,7 +118,7 @@ def test_the_best_policy_is_the_one_that_played(own, tmp_path, monkeypatch):
             actors.append(jax.tree.map(np.array, cycle.state.solver.actor))
             yield cycle
 
-    monkeypatch.setattr(session, "girl", girl)
+    monkeypatch.setattr(preparation, "girl", girl)
     fast = configure(own, learning_rate=0.03, demonstrations=None, transitions=560)
     path = etairl.train(replace(fast, keep="best"), tmp_path / "run").path
     result = json.loads((path / "result.json").read_text())
