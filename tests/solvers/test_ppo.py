@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from etairl.buffers import EpisodeBuffer
+from etairl.costs.family import Points
 from etairl.eta import Geometric
 from etairl.experience import Experience
 from etairl.networks import orthogonal
@@ -238,12 +239,45 @@ def test_the_first_policy_has_the_spread_that_was_asked_for(rng):
     assert drawn.std() == pytest.approx(0.5, rel=5 / np.sqrt(2 * many))
 
 
+@pytest.mark.parametrize("absorbing", [False, True])
+def test_the_first_policy_acts_about_as_demonstrated(rng, absorbing):
+    """In mean and spread alone: whatever the state."""
+    act = np.clip(rng.normal([[0.4, 0.0, -0.2]], [[0.2, 3.0, 0.01]], (4_000, 3)), -1, 1)
+    obs = rng.normal(size=(len(act), 2))
+    if absorbing:  # a mark in the last column, and actions of 0 that nobody chose
+        obs[:, -1] = np.arange(len(act)) >= len(act) // 2
+        act[len(act) // 2 :] = 0.0
+    shown = Points(*(jnp.asarray(x, jnp.float32) for x in (obs, act, obs)))
+    spec = Spec(2, 3, (-1.0,) * 3, (1.0,) * 3)
+    solver = PPO(replace(SMALL, first_std=None), spec, absorbing=absorbing)
+    policy = solver.policy(solver.begin(solver.init(jax.random.key(0)), shown))
+    many = 20_000
+    states = np.zeros((many, 2), np.float32)
+    drawn = np.arctanh(policy(rng, states).astype(np.float64))
+    real = act[: len(act) // 2] if absorbing else act
+    spread = np.clip(real.std(axis=0), 0.1, 1.0)
+    # Five standard errors of means and spreads over so many draws, and the weights of .01.
+    wanted = np.arctanh(real.mean(axis=0))
+    assert np.abs(drawn.mean(axis=0) - wanted).max() < 5 / np.sqrt(many) + 0.02
+    assert drawn.std(axis=0) == pytest.approx(spread, rel=5 / np.sqrt(2 * many) + 0.02)
+
+
+def test_without_recorded_actions_the_first_policy_is_wide(rng):
+    solver, obs = PPO(replace(SMALL, first_std=None), CONTINUOUS), jnp.zeros((5, 2))
+    state = solver.init(jax.random.key(0))
+    begun = solver.begin(state, Points(obs, jnp.zeros((5, 0)), obs))
+    assert begun.actor is state.actor
+    drawn = np.arctanh(solver.policy(begun)(rng, np.zeros((20_000, 2), np.float32)))
+    assert drawn.std() == pytest.approx(1.0, rel=0.05)
+
+
 def test_statistics_of_the_inputs(rng):
     shown = rng.normal([3.0, 0.0], [2.0, 1.0], (500, 2)).astype(np.float32)
     shown[:, 1] = 4.0  # a constant column keeps its unit
     for kind in ("none", "running", "demonstrations"):
         solver = PPO(replace(SMALL, normalise=kind), CONTINUOUS)
-        state = solver.begin(solver.init(jax.random.key(0)), shown)
+        begun = Points(jnp.asarray(shown), jnp.zeros((len(shown), 1)), jnp.asarray(shown))
+        state = solver.begin(solver.init(jax.random.key(0)), begun)
         if kind == "demonstrations":
             seen = np.asarray(state.normaliser(jnp.asarray(shown)))
             assert seen.mean(axis=0) == pytest.approx([0.0, 0.0], abs=1e-4)

@@ -132,9 +132,9 @@ class Girl:
     def init(self, expert: ExpertBuffer) -> State:
         """Untrained players."""
         key_cost, key_solver = jax.random.split(jax.random.key(self.seed))
-        shown = expert.transitions()
-        cost = self.cost.init(key_cost, as_points(shown))
-        solver = self.solver.begin(self.solver.init(key_solver), shown.observations)
+        shown = as_points(expert.transitions())
+        cost = self.cost.init(key_cost, shown)
+        solver = self.solver.begin(self.solver.init(key_solver), shown)
         return State(cost, solver, 0, 0)
 
     def make_buffer(self, task: Task) -> EpisodeBuffer:

@@ -5,7 +5,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 from typing_extensions import override
 
@@ -49,7 +48,7 @@ class ImpliedCost(Cost):
     def init(self, key: PRNGKeyArray, expert: Points) -> ImpliedState:
         """Of untrained networks."""
         solver = self.solver
-        return self.learned(None, solver.begin(solver.init(key), np.asarray(expert.obs)))
+        return self.learned(None, solver.begin(solver.init(key), expert))
 
     @override
     def learned(self, state: Any, solver: Any) -> ImpliedState:

@@ -17,6 +17,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from typing_extensions import override
 
 from etairl.buffers import EpisodeBuffer, Episodes
+from etairl.costs.family import Points
 from etairl.experience import Experience, IndexSampler
 from etairl.hyper import enabled, traced
 from etairl.networks import MLP, Rows, Scalar, towards
@@ -92,7 +93,7 @@ class IQ(Solver[SACState]):
         """Fresh networks and optimisers."""
         return self.plain.init(key)
 
-    def begin(self, state: SACState, shown: Float[np.ndarray, "rows obs"]) -> SACState:
+    def begin(self, state: SACState, shown: Points) -> SACState:
         """Take the statistics of the demonstrations, if observations are standardised by them."""
         return self.plain.begin(state, shown)
 

@@ -16,6 +16,7 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 from typing_extensions import override
 
+from etairl.costs.family import Points
 from etairl.eta import Eta
 from etairl.experience import Experience
 from etairl.hyper import enabled, traced
@@ -39,6 +40,8 @@ from etairl.solvers.ppo_state import Networks, PPODraw, PPOInfo, PPOState
 from etairl.solvers.solver import Batch, CostFunction, Solver
 from etairl.types import Spec
 
+_FIRST_STD = 0.1, 1.0
+"""a first policy tries something, and does not push to the bounds all the time"""
 _SLOW = 0.9
 """how much of the scale of the returns stays from one cycle to the next"""
 
@@ -87,7 +90,8 @@ class PPO(Solver[PPOState]):
         make = partial(orthogonal, activation=config.activation)
         actor = make(keys[0], (*sizes, outputs), last=0.01)
         if self.spec.discrete_actions is None:
-            actor = _with_spread(actor, config.first_std)
+            first = np.full(self.spec.act_dim, config.first_std or 1.0)
+            actor = _with_first_actions(actor, np.zeros_like(first), first)
         critic = make(keys[1], (*sizes, 1), last=1.0)
         u_critic = None
         if (clock := self.clock) is not None:
@@ -99,9 +103,12 @@ class PPO(Solver[PPOState]):
         return PPOState(*networks, normaliser, jnp.ones(()), optimiser)
 
     @override
-    def begin(self, state: PPOState, shown: Float[np.ndarray, "rows obs"]) -> PPOState:
+    def begin(self, state: PPOState, shown: Points) -> PPOState:
         if self.config.normalise == "demonstrations":
-            return state._replace(normaliser=Normaliser.of(shown))
+            state = state._replace(normaliser=Normaliser.of(np.asarray(shown.obs)))
+        if self.config.first_std is None and self.spec.discrete_actions is None:
+            act = np.asarray(shown.act)[np.asarray(self._in_world(shown.obs)) > 0.0]
+            state = state._replace(actor=_as_shown(state.actor, act))
         return state
 
     @override
@@ -289,9 +296,17 @@ class PPO(Solver[PPOState]):
         return optax.adam(self.config.learning_rate, eps=1e-5)
 
 
-def _with_spread(actor: MLP, std: float) -> MLP:
-    """The actor with a spread of `std` where its last layer says nothing."""
-    bias = np.asarray(actor.biases[-1]).copy()
+def _with_first_actions(actor: MLP, mean: np.ndarray, std: np.ndarray) -> MLP:
+    """The actor with this mean and spread, before squashing, where its last layer says nothing."""
     share = (np.log(std) - LOG_STD_MIN) / (LOG_STD_MAX - LOG_STD_MIN)
-    bias[len(bias) // 2 :] = np.arctanh(2.0 * np.clip(share, 1e-3, 1.0 - 1e-3) - 1.0)
-    return MLP(actor.weights, (*actor.biases[:-1], jnp.asarray(bias)), actor.activation)
+    spread = np.arctanh(2.0 * np.clip(share, 1e-3, 1.0 - 1e-3) - 1.0)
+    bias = jnp.asarray(np.concatenate([mean, spread]), jnp.float32)
+    return MLP(actor.weights, (*actor.biases[:-1], bias), actor.activation)
+
+
+def _as_shown(actor: MLP, act: Float[np.ndarray, "rows act"]) -> MLP:
+    """With mean and spread of the demonstrated actions; as it is where no actions were recorded."""
+    if act.shape[1] == 0:
+        return actor
+    mean = np.arctanh(np.clip(act.mean(axis=0), -0.9, 0.9))
+    return _with_first_actions(actor, mean, np.clip(act.std(axis=0), *_FIRST_STD))

@@ -40,8 +40,9 @@ class PPOConfig:
     """weight of the regulariser in the return, at the start"""
     last_temperature: float = 1.0
     """what is left of it at the end of the run, as a share; it falls with every cycle"""
-    first_std: float = 1.0
-    """spread of the untrained policy, before squashing; of continuous actions"""
+    first_std: float | None = 1.0
+    """spread of the untrained policy, before squashing; none takes mean and spread of the
+    demonstrated actions; of continuous actions"""
     normalise: Normalise = "running"
     """standardise observations: with running statistics, or with those of the demonstrations"""
 

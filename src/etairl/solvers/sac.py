@@ -16,6 +16,7 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 from typing_extensions import override
 
+from etairl.costs.family import Points
 from etairl.experience import Experience
 from etairl.hyper import Number, enabled, traced
 from etairl.networks import MLP, Normaliser, Rows, Scalar, init_pair, start_optimiser, towards
@@ -94,11 +95,11 @@ class SAC(Solver[SACState]):
             temperature_optimiser=start_optimiser(self.optimiser(1.0), log_temperature),
         )
 
-    def begin(self, state: Any, shown: Float[np.ndarray, "rows obs"]) -> Any:
+    def begin(self, state: Any, shown: Points) -> Any:
         """Take the statistics of the demonstrations, if observations are standardised by them."""
         if self.config.normalise != "demonstrations":
             return state
-        return state._replace(normaliser=Normaliser.of(shown))
+        return state._replace(normaliser=Normaliser.of(np.asarray(shown.obs)))
 
     def from_clone(self, state: Any, actor: MLP) -> Any:
         """Start from a cloned actor, stay close to it, or both, as the settings say."""

@@ -23,6 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from etairl.costs.family import Points
 from etairl.eta import Eta
 from etairl.experience import Experience
 from etairl.hyper import traced
@@ -104,7 +105,7 @@ class SACEta(Solver[EtaState]):
         r"""$\log\pi(a \mid s)$ of actions as the head sees them; 0 in the absorbing state."""
         return self.plain.log_prob(state.plain, obs, act)
 
-    def begin(self, state: EtaState, shown: Float[np.ndarray, "rows obs"]) -> EtaState:
+    def begin(self, state: EtaState, shown: Points) -> EtaState:
         """Take the statistics of the demonstrations, if observations are standardised by them."""
         return self.plain.begin(state, shown)
 

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from etairl.buffers import Transitions
-from etairl.costs.family import Cost
+from etairl.costs.family import Cost, Points
 from etairl.eta import Eta
 from etairl.experience import Experience, World
 from etairl.networks import MLP, Normaliser
@@ -105,8 +105,8 @@ class Solver(Protocol[AnyState]):
         """Untrained networks."""
         ...
 
-    def begin(self, state: AnyState, shown: Float[np.ndarray, "rows obs"]) -> AnyState:
-        """Take the observations of the demonstrations into the statistics of the inputs."""
+    def begin(self, state: AnyState, shown: Points) -> AnyState:
+        """Take what the demonstrations are in units of: statistics, nothing of who did what."""
         return state
 
     def from_clone(self, state: AnyState, actor: MLP) -> AnyState:

@@ -97,6 +97,7 @@ _DEFAULT = TrainConfig(
             last_learning_rate=0.1,
             temperature=0.03,
             last_temperature=0.0,
+            first_std=None,
             normalise="demonstrations",
         )
     ),
