@@ -27,7 +27,7 @@ class Config:
 
     output: Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="FOLDER")] = Path("etairl-demo")
     """the run directory"""
-    transitions: int = 1_500_000
+    transitions: int = 2_000_000
     """how long to learn"""
     episodes: int = 25
     """episodes of each policy in the table"""

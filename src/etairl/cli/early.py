@@ -46,7 +46,7 @@ TRAIN_DEFAULTS = {
     "demonstrations": 10,
     "algorithm": "megan",
     "eta": "geometric:0.99",
-    "transitions": 1_500_000,
+    "transitions": 2_000_000,
     "seed": 0,
 }
 """of the preset `default`, which a test compares: the help must not import what knows them"""

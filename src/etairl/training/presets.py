@@ -81,7 +81,7 @@ _NEAR_CLONE = TrainConfig(
 
 _DEFAULT = TrainConfig(
     girl=GirlConfig(
-        transitions=1_500_000,
+        transitions=2_000_000,
         episodes=8,
         rollout="steps",
         cost_updates=60,
