@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.status import Status
 
 from etairl.cli.console import out, parse, print_json, table, track, working
-from etairl.types import InputError, check_range
+from etairl.types import InputError, check_range, check_seed
 
 BenchName = Literal["all", "sampling", "solver", "run", "measuring", "study", "tabular", "race"]
 _RACES = ("Hopper-v5", "HalfCheetah-v5", "Ant-v5")
@@ -41,12 +41,15 @@ class BenchConfig:
     preset: str = "default"
     """race: the settings"""
     seeds: int = 1
-    """race: learners on each task, with random seeds 0, 1, …"""
+    """race: learners on each task, with random seeds that follow each other"""
+    seed: int = 0
+    """race: the first of them"""
     json: bool = False
     """print JSON"""
 
     def __post_init__(self):
         check_range(self, "[1, inf)", "seeds")
+        check_seed(self.seed)
         if (self.env is None) != (self.demos is None):
             raise InputError("a race on your own task needs both --env and --demos")
 
@@ -151,7 +154,8 @@ def _race(config: BenchConfig) -> Speeds:
     if config.env is not None and config.demos is not None:
         tasks = [(config.env, config.demos)]
     found, console = [], Console(stderr=True)
-    for (env, demos), seed in product(tasks, range(config.seeds)):
+    seeds = range(config.seed, config.seed + config.seeds)
+    for (env, demos), seed in product(tasks, seeds):
         settings = configure(config.preset, env=env, demos=demos, seed=seed)
         title = f"{env}, seed {seed}"
         with console.status(title) as status:

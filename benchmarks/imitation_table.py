@@ -1,6 +1,6 @@
 """The table of `results/imitation`: one line for each arm and task of a study of imitation.toml.
 
-    python benchmarks/imitation.py STUDY
+    python benchmarks/imitation_table.py STUDY
 
 STUDY is the folder of the study, with its runs, after `etairl report STUDY`.
 """
