@@ -1,6 +1,6 @@
 """GAIL of the project imitation with its published settings, timed until it has learned.
 
-Run with the Python of its own environment (`make -C benchmarks race`): it imports nothing of etairl.
+Run with the Python of its own environment (`make -C benchmarks race`); etairl is not used.
 
     PYTHON gail_of_imitation.py ENVIRONMENT DEMONSTRATIONS SECONDS [--seed N]
 

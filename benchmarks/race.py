@@ -16,6 +16,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from etairl.demos.sources import BUNDLED
+
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE.parent / "results" / "race"
 TASKS, PATIENCE = ("Hopper", "HalfCheetah"), 8
@@ -43,8 +45,6 @@ def main() -> None:
 
 def race(python: str, task: str, seed: int) -> dict[str, Any]:
     """Ours first: its time says how long the peer may take."""
-    from etairl.demos import bundled_demos
-
     name = f"{task}-v5-25x500"
     words = ["--env", f"{task}-v5", "--demos", name, "--seed", str(seed), "--json"]
     said = run([sys.executable, "-m", "etairl", "bench", "race", *words])
@@ -54,7 +54,7 @@ def race(python: str, task: str, seed: int) -> dict[str, Any]:
     limit = str(PATIENCE * ours["seconds"])
     # -P: modules of this folder must not hide those of the peer.
     peer = [python, "-P", str(HERE / "gail_of_imitation.py"), f"{task}-v4"]
-    said = run([*peer, str(bundled_demos()[name]), limit, "--seed", str(seed)])
+    said = run([*peer, str(BUNDLED / f"{name}.npz"), limit, "--seed", str(seed)])
     looks = [json.loads(line) for line in said.splitlines()]
     first = next((look for look in looks if look["score"] >= 0.9), None)
     later = [look["score"] for look in looks if first and look["seconds"] >= first["seconds"]]
@@ -87,12 +87,10 @@ def show(rows: list[dict[str, Any]]) -> None:
         there = theirs["seconds"] if reached else theirs["stopped_after"]
         text = f"{there:.0f}" if reached else f"not in {there:.0f} ({theirs['score']:.2f} then)"
         ratio = f"{'' if reached else '> '}{there / ours['seconds']:.1f}"
-        low = " and ".join(
-            "–" if x is None else f"{x:.2f}" for x in (ours["lowest"], theirs["lowest"])
-        )
-        print(
-            f"| {row['task']} | {row['seed']} | {ours['seconds']:.0f} | {text} | {ratio} | {low} |"
-        )
+        lows = (ours["lowest"], theirs["lowest"])
+        low = " and ".join("–" if x is None else f"{x:.2f}" for x in lows)
+        cells = (row["task"], row["seed"], f"{ours['seconds']:.0f}", text, ratio, low)
+        print(f"| {' | '.join(map(str, cells))} |")
 
 
 if __name__ == "__main__":
