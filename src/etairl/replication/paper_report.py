@@ -13,7 +13,7 @@ from etairl.replication.rules import SYMBOLS, telling_rows
 from etairl.storage import write_json
 from etairl.studies.notes import file_command, notes
 from etairl.studies.study_folder import Study
-from etairl.studies.wording import markdown_table, number, percent
+from etairl.studies.wording import number, percent
 
 
 def is_of_the_paper(study: Study) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from etairl.studies.study_folder import Study
-from etairl.studies.wording import METRIC_NAMES, markdown_table, mean_and_half
+from etairl.studies.wording import METRIC_NAMES, mean_and_half
 
 _COLUMNS = ("mmd2_rho", "mmd2_mu", "score")
 

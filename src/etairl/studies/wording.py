@@ -47,9 +47,3 @@ def mean_and_half(interval: Mapping[str, Any] | None, digits: int) -> str:
     if interval["low"] is None:
         return text
     return f"{text} ± {0.5 * (interval['high'] - interval['low']):,.{digits}f}"
-
-
-def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table of Markdown."""
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
