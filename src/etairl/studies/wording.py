@@ -1,6 +1,6 @@
 """Numbers as a text has them: three digits, signed percentages, bounds in brackets."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 METRIC_NAMES = {

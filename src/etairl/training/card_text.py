@@ -85,8 +85,9 @@ def _what(facts: CardFacts) -> str:
     config, result = facts.config, facts.result
     return (
         f"A policy for {markdown_code(config.env)} and the cost that explains it, learned from "
-        f"demonstrations with `etairl`: {markdown_text(config.algorithm.upper())} with the weighting η = "
-        f"{markdown_code(config.eta)}, {result['transitions']:,} transitions, seed {config.seed}."
+        f"demonstrations with `etairl`: {markdown_text(config.algorithm.upper())} with the weighting "
+        f"η = {markdown_code(config.eta)}, {result['transitions']:,} transitions, seed "
+        f"{config.seed}."
     )
 
 
@@ -208,7 +209,7 @@ policy = etairl.load("FOLDER")
 action, _ = policy.predict(observation)
 ```
 
-`FOLDER` is this folder, wherever it is. It needs no simulator and no demonstrations, and loading runs no code.
+`FOLDER` is this folder, wherever it is. This needs no simulator and no demonstrations, and runs no code.
 With both, the folder is a run like any other:
 
 ```
