@@ -57,7 +57,8 @@ def notes(
 def _by(versions: Mapping[str, str], past: Sequence[str]) -> str:
     if not past:
         return "by"
-    return f"by version {markdown_text(versions.get('etairl', 'unknown'))}, with what was its command then:"
+    version = markdown_text(versions.get("etairl", "unknown"))
+    return f"by version {version}, with what was its command then:"
 
 
 def _again(past: Sequence[str]) -> str:

@@ -26,6 +26,7 @@ from etairl.studies.summary import (
 from etairl.studies.wording import measured_before
 from etairl.training.config_files import read_config
 from etairl.training.flat import flatten
+from etairl.training.preset_changes import preset_changes, without_folders
 from etairl.types import InputError
 
 
@@ -163,12 +164,15 @@ def _differences(jobs: Sequence[Job]) -> dict[str, Any]:
     names = [n for n in dict.fromkeys(n for values in flat.values() for n in values) if n != "seed"]
     texts = {n: {json.dumps(values.get(n)) for values in flat.values()} for n in names}
     differing = [n for n in names if len(texts[n]) > 1]
-    first = next(iter(flat.values()))
-    return {
+    first, near = next(iter(flat.values())), preset_changes(jobs[0].config)
+    changes = [[n, *pair] for n, pair in near.changes.items() if n not in differing]
+    found = {
         "names": differing,
         "rows": [
             {"cell": list(cell), "values": [values.get(n) for n in differing]}
             for cell, values in flat.items()
         ],
         "common": {n: first[n] for n in names if n not in differing},
+        "preset": {"name": near.preset, "changes": changes},
     }
+    return without_folders(found)  # a page is sent around

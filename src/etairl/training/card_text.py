@@ -85,8 +85,8 @@ def _what(facts: CardFacts) -> str:
     config, result = facts.config, facts.result
     return (
         f"A policy for {markdown_code(config.env)} and the cost that explains it, learned from "
-        f"demonstrations with `etairl`: {markdown_text(config.algorithm.upper())} with the weighting "
-        f"η = {markdown_code(config.eta)}, {result['transitions']:,} transitions, seed "
+        f"demonstrations with `etairl`: {markdown_text(config.algorithm.upper())} with the "
+        f"weighting η = {markdown_code(config.eta)}, {result['transitions']:,} transitions, seed "
         f"{config.seed}."
     )
 
@@ -209,8 +209,8 @@ policy = etairl.load("FOLDER")
 action, _ = policy.predict(observation)
 ```
 
-`FOLDER` is this folder, wherever it is. This needs no simulator and no demonstrations, and runs no code.
-With both, the folder is a run like any other:
+`FOLDER` is this folder, wherever it is. This needs no simulator and no demonstrations, and runs no
+code of its own. With both, the folder is a run like any other:
 
 ```
 etairl evaluate FOLDER{" --trust" if code else ""}

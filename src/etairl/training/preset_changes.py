@@ -9,7 +9,7 @@ from etairl.training.presets import PRESETS
 from etairl.training.settings import TrainConfig
 
 _APART = ("seed", "env", "demos", "kind")
-"""a seed is no choice, and task and demonstrations are told by themselves"""
+"""a seed stands for nothing, and task and demonstrations are told by themselves"""
 
 
 @dataclass(frozen=True)
