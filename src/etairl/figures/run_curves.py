@@ -88,7 +88,13 @@ def _draw(axes: Axes, curves: Curves, name: str, colour: str, dashes: str) -> No
     if len(found) == 1:
         at, values = found[0]
         axes.plot(
-            at, values, "." if len(at) < 5 else "", color=colour, ls=dashes, lw=1.6, label=label
+            at,
+            values,
+            marker="." if len(at) < 5 else None,
+            color=colour,
+            ls=dashes,
+            lw=1.6,
+            label=label,
         )
         return
     first = max(at[0] for at, _ in found)

@@ -28,7 +28,7 @@
   }
   function claims() {
     if (!data.findings) return without("claims");
-    if (!data.findings.length) byId("claim-table").replaceWith(make("p", {}, "The finished runs speak to none of the paper's claims."));
+    if (!data.findings.length) return byId("claim-table").replaceWith(make("p", {}, "The finished runs speak to none of the paper's claims."));
     const task = (f) => `${f.env}${data.base_arms.includes(f.arm) ? "" : `, ${f.arm}`}`, kinds = { replicated: "yes", "not replicated": "no" };
     fill(byId("claim-table"), ["verdict", "task", "claim, and what was measured"], data.findings.map((f) => [make("b", {}, f.verdict), task(f), make("details", {}, make("summary", {}, f.claim), make("p", {}, f.sentence))]), 3);
     [...byId("claim-table").querySelectorAll("tbody tr")].forEach((row, i) => { row.className = `claim ${kinds[data.findings[i].verdict] || "open"}`; });
