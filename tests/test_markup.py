@@ -2,7 +2,7 @@
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etairl.markup import markdown_code, markdown_table, markdown_text, yaml_lines, yaml_text
@@ -38,6 +38,7 @@ def test_plain_names_are_left_alone():
     assert markdown_code("a`b") == "``a`b``"
 
 
+@settings(max_examples=60, deadline=None)
 @given(st.text() | st.sampled_from(HOSTILE))
 def test_yaml_gives_texts_back(text):
     whole = text.encode("utf-8", "replace").decode()

@@ -83,9 +83,15 @@ def test_it_works_like_a_run_wherever_it_is(run, card, tmp_path, monkeypatch):
     rows = again.demonstrations.observations[:5], again.demonstrations.actions[:5]
     assert np.array_equal(again.cost(*rows), etairl.Result(run).cost(*rows))
     assert main(["export", "elsewhere", "-o", "policy.npz"]) == 0
-    assert main(["evaluate", "elsewhere", "--episodes", "2", "--no-cloning"]) == 0
-    assert main(["explain", "elsewhere", "--episodes", "2", "--no-pictures"]) == 0
     assert main(["plot", "elsewhere", "-o", "curves.png"]) == 0
+
+
+@pytest.mark.slow
+def test_it_is_evaluated_and_explained_like_a_run(card, tmp_path, monkeypatch):
+    monkeypatch.chdir(shutil.copytree(card, tmp_path / "elsewhere").parent)
+    assert main(["evaluate", "elsewhere", "--episodes", "2"]) == 0
+    assert main(["explain", "elsewhere", "--episodes", "2"]) == 0
+    assert main(["render", "elsewhere", "-o", "clip.gif", "--steps", "3"]) == 0
 
 
 def test_nothing_of_the_machine_is_in_it(own, tmp_path):
@@ -93,8 +99,8 @@ def test_nothing_of_the_machine_is_in_it(own, tmp_path):
     etairl.Result(own).card(folder, with_demonstrations=True)
     source = Path(read_json(own / "config.json")["demos"])
     assert source.is_absolute()
-    words = {str(source.parent), str(own.parent), str(Path.home()), socket.gethostname()}
-    words |= {"/tmp/", "/home/", f"/{getpass.getuser()}/"}
+    words = {str(source.parent), str(own.parent), str(Path.home()), "/tmp/", "/home/"}
+    words |= {f"/{getpass.getuser()}/", f"@{socket.gethostname()}"}
     for file in folder.iterdir():
         data = file.read_bytes()
         assert not [word for word in words if word.encode() in data], file

@@ -28,7 +28,7 @@
   }
   function claims() {
     if (!data.findings) return without("claims");
-    if (!data.findings.length) return byId("claim-table").replaceWith(make("p", {}, "The finished runs speak to none of the paper's claims."));
+    if (!data.findings.length) return byId("claim-table").parentElement.replaceWith(make("p", {}, "The finished runs speak to none of the paper's claims."));
     const task = (f) => `${f.env}${data.base_arms.includes(f.arm) ? "" : `, ${f.arm}`}`, kinds = { replicated: "yes", "not replicated": "no" };
     fill(byId("claim-table"), ["verdict", "task", "claim, and what was measured"], data.findings.map((f) => [make("b", {}, f.verdict), task(f), make("details", {}, make("summary", {}, f.claim), make("p", {}, f.sentence))]), 3);
     [...byId("claim-table").querySelectorAll("tbody tr")].forEach((row, i) => { row.className = `claim ${kinds[data.findings[i].verdict] || "open"}`; });
@@ -43,16 +43,17 @@
   }
 
   function panels() {
-    const host = byId("panels"), beside = byId("arm-panels"), envs = unique(data.settings.map((e) => e.env));
+    const host = byId("panels"), others = make("div", {}), beside = byId("arm-panels"), envs = unique(data.settings.map((e) => e.env));
     for (const env of envs) {
       const arms = unique(data.settings.filter((e) => e.env === env).map((e) => e.arm));
       for (const arm of arms) {
         const drawn = METRICS.map((metric) => [metric, data.settings.filter((e) => e.env === env && e.arm === arm && e[metric])]).filter(([, entries]) => entries.length > 1);
-        if (drawn.length) host.append(make("div", { class: "panels" }, ...drawn.map(([metric, entries]) => charts.weightings(env, arm, metric, entries))));
+        if (drawn.length) (data.base_arms.includes(arm) ? host : others).append(make("div", { class: "panels" }, ...drawn.map(([metric, entries]) => charts.weightings(env, arm, metric, entries))));
       }
       const all = data.settings.filter((e) => e.env === env && e.mmd2_mu);
       if (arms.length > 1 && all.length) beside.append(charts.arms(env, "mmd2_mu", all));
     }
+    if (others.children.length) host.append(host.children.length ? make("details", wide ? { open: "" } : {}, make("summary", {}, "Other arms"), others) : others);
     for (const found of data.discounts) {
       const figures = ["mmd2_rho", "mmd2_mu", "score"].map((metric) => charts.discounts(found, metric)).filter(Boolean);
       if (figures.length) byId("discount-panels").append(make("div", { class: "panels" }, ...figures));
