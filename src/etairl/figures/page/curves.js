@@ -51,7 +51,7 @@ const curves = (() => {
     const low = Math.min(...all), high = Math.max(...all), pad = low < high ? 0 : 0.1 * Math.abs(low) || 1;
     const f = frame(WIDTH, HEIGHT, 52, log ? low / (1 + (pad > 0)) : low - pad, high + pad, log, `${NAMES[metric]} while learning on ${env}`);
     const x = (t) => f.left + t / last * (f.right - f.left), place = (t, v) => `${x(t).toFixed(1)} ${f.y(safe(v)).toFixed(1)}`;
-    for (const t of ticks(0, last, 4)) f.svg.append(make("text", { x: x(t), y: f.bottom + 15, "text-anchor": "middle" }, t >= 1e6 ? `${number(t / 1e6, 2)} M` : t >= 1e3 ? `${number(t / 1e3, 2)} k` : String(t)));
+    for (const t of ticks(0, last, 4)) f.svg.append(make("text", { x: x(t), y: f.bottom + 15, "text-anchor": x(t) > f.right - 14 ? "end" : "middle" }, t >= 1e6 ? `${number(t / 1e6, 2)} M` : t >= 1e3 ? `${number(t / 1e3, 2)} k` : String(t)));
     f.svg.append(make("text", { x: f.right, y: HEIGHT - 2, "text-anchor": "end" }, "transitions"));
     for (const { rows, seeds, i } of shown) if (seeds > 1)
       f.svg.append(make("path", { class: shown.length > 4 ? "ink spread faint" : "ink spread", style: ink(i), fill: "currentColor", d: `M${rows.map((r) => place(r[0], r[3])).join("L")}L${[...rows].reverse().map((r) => place(r[0], r[2])).join("L")}Z` }));
