@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from etairl.cli.report import _draw
+from etairl.figures.panels import BLUE, RED
 from etairl.figures.results import Results, in_order, weighting
 from etairl.figures.save import save_figure
 from etairl.figures.study_figures import (
@@ -23,7 +24,6 @@ from etairl.figures.study_figures import (
 KAPPAS = ("0", "0.25", "0.5", "0.75", "0.9", "0.99", "1")
 RATES = ("1", "5", "10", "25", "40", "100")
 ETAS = [f"geometric:{k}" for k in KAPPAS] + [f"poisson:{r}" for r in RATES]
-BLUE, RED = "#1b6ca8", "#b8322a"
 
 
 def results(cells, seeds: int = 3) -> Results:

@@ -307,16 +307,19 @@ def test_in_a_browser(study, page, tmp_path, width, scheme, background):
     assert values[seen["lowest"]] == min(values.values())
     assert values[seen["highest"]] == max(values.values())
     assert seen["filtered"] == "3 of 54 runs"
-    assert re.search(r"transitions\nκ=0 +0\.\d+ +\(3 seeds\)", seen["curve"])
+    assert re.search(r"transitions\nκ=0 +-?\d+\.?\d* +\(3 seeds\)", seen["curve"])
+    assert re.search(r"\nexpert +1000\b", seen["curve"])
     assert "interquartile mean" in seen["dot"]
     assert seen["innerWidth"] == width
     assert seen["wide"] == 0  # nothing sticks out of a phone
     assert (seen["ready"], seen["background"]) == ("yes", background)
     assert seen["milliseconds"] < 2000
-    # Two environments with two arms each, three metrics; all settings of each; the curves. Two
-    # claims on MMD² and one on 1 − score.
-    assert elements.count("<figure>") == 12 + 2 + 1
-    assert elements.count('class="finding') == 12 + 1  # and one kind of warning
+    # Two environments with two arms each, three metrics; all settings of each; curves of return and
+    # both MMD². Two claims on MMD² and one on 1 − score, each a line of one table.
+    assert elements.count("<figure>") == 12 + 2 + 3
+    assert elements.count('<tr class="claim') == 12
+    assert elements.index('id="figures"') < elements.index('id="claims"')
+    assert elements.count('class="finding') == 1  # one kind of warning
     assert "discriminator_saturated" in elements
     assert "0.9 % in episodes as long as those of the last cycles" in elements
 

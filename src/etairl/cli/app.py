@@ -26,6 +26,7 @@ COMMANDS = {
     "report": "one page about a study or some runs, and its figures",
     "explain": "a page about what a run learned to pay for",
     "export": "the policy of a run for other programs: NumPy, ONNX, TorchScript",
+    "card": "a finished run as a folder to share, with a model card",
     "plot": "learning curves of runs side by side",
     "render": "a clip of the learner beside a demonstration",
     "algorithms": "what can be trained: psi, Omega, eta, costs and solver of each",

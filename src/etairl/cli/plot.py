@@ -36,7 +36,8 @@ class Config:
 def run(arguments: list[str]) -> int:
     """Read the metrics, draw, and say what is where."""
     config = parse(Config, arguments, "plot")
-    from etairl.figures.run_curves import COLOURS, Curves, runs_figure
+    from etairl.figures.panels import COLOURS
+    from etairl.figures.run_curves import Curves, runs_figure
     from etairl.figures.save import check_name, save_figure
 
     check_name(config.output)

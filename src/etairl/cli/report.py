@@ -8,6 +8,7 @@ import tyro
 
 from etairl.cli.console import out, parse, print_json, working
 from etairl.figures.page import study_page
+from etairl.figures.report_curves import learning_figures
 from etairl.figures.results import FEW_SEEDS, Results
 from etairl.figures.save import save_figure
 from etairl.figures.study_figures import (
@@ -86,7 +87,10 @@ def _draw(data: dict[str, Any], folder: Path) -> list[Path]:
     how = "mean over seeds, 95\u00a0% t-intervals"
     if any(len(entry["seeds"]) < FEW_SEEDS for entry in results.settings):
         how += ", dots are runs"
-    drawn = [("discounts", discount_figure(results, f"{name}: {how}"))]
+    drawn: list[tuple[str, Any]] = [
+        *learning_figures(results, data["curves"], data["evaluation"]),
+        ("discounts", discount_figure(results, f"{name}: {how}")),
+    ]
     for arm in results.arms():
         title = f"{name}, arm {arm}: {how}"
         drawn.append((f"weightings-{arm}", weighting_figure(results, arm, title)))

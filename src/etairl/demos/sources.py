@@ -105,6 +105,12 @@ def located(source: str) -> str:
     return str(Path(source).resolve())
 
 
+def is_missing(source: str) -> bool:
+    """Whether a source is a file or a folder that is not there."""
+    named = source.startswith(_MINARI) or source in bundled_demos()
+    return not named and not Path(source).exists()
+
+
 def _existing(path: Path) -> Path:
     """A file or a folder that is there; else the name that may have been meant."""
     if path.exists():

@@ -4,19 +4,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from etairl.evaluation.floors import is_hint
-from etairl.figures.panels import BLUE, GREEN, GREY
+from etairl.figures.panels import BLUE, GREEN, GREY, literal
 
 
 def learning_figure(
     rows: Sequence[Mapping[str, Any]], result: Mapping[str, Any] | None, title: str
 ) -> Figure:
-    """Two panels: the return beside the expert's, and MMD² beside the expert's own floor."""
-    figure = Figure(figsize=(9.0, 3.6), layout="constrained")
-    figure.suptitle(title, fontsize=11)
-    left, right = figure.subplots(1, 2)
+    """The return beside the expert's, and MMD², once it is measured, beside the expert's floor."""
+    measured = [row for row in rows if "mmd2_mu" in row]
+    figure = Figure(figsize=(9.0 if measured else 4.5, 3.6), layout="constrained")
+    figure.suptitle(literal(title), fontsize=11)
+    left, *others = figure.subplots(1, 1 + bool(measured), squeeze=False)[0]
     steps = np.array([row["transitions"] for row in rows]) / 1e6
     mean = np.array([row["return"] for row in rows])
     spread = np.array([row["return_std"] for row in rows])
@@ -26,19 +28,25 @@ def learning_figure(
         level = result["expert_return"]
         left.axhline(level, color=GREY, linewidth=1.2, linestyle="--", label="expert")
     left.set(xlabel="million transitions", ylabel="return")
-    measured = [row for row in rows if "mmd2_mu" in row]
-    at = [row["transitions"] / 1e6 for row in measured]
-    for name, colour, label in (("mmd2_mu", BLUE, "μ"), ("mmd2_rho", GREEN, "ρ")):
-        # Unbiased values may be negative; a logarithm has no place for those.
-        values = [max(row[name], 1e-5) for row in measured]
-        right.plot(at, values, color=colour, linewidth=1.6, label=f"MMD² of {label}")
-    found = {} if result is None else result["remaining"]["mmd2_mu"]
-    if found.get("floor"):
-        label = f"expert against itself (μ{', a hint' if is_hint(found.get('floor_by')) else ''})"
-        right.axhline(found["floor"], color=GREY, linewidth=1.2, linestyle="--", label=label)
-    right.set(xlabel="million transitions", ylabel="MMD² to the demonstrations", yscale="log")
-    for axes in (left, right):
+    for right in others:
+        _draw_distances(right, measured, result)
+    for axes in (left, *others):
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False, fontsize=9)
         axes.margins(x=0)
     return figure
+
+
+def _draw_distances(
+    axes: Axes, measured: Sequence[Mapping[str, Any]], result: Mapping[str, Any] | None
+) -> None:
+    at = [row["transitions"] / 1e6 for row in measured]
+    for name, colour, label in (("mmd2_mu", BLUE, "μ"), ("mmd2_rho", GREEN, "ρ")):
+        # Unbiased values may be negative; a logarithm has no place for those.
+        values = [max(row[name], 1e-5) for row in measured]
+        axes.plot(at, values, color=colour, linewidth=1.6, label=f"MMD² of {label}")
+    found = {} if result is None else result["remaining"]["mmd2_mu"]
+    if found.get("floor"):
+        label = f"expert against itself (μ{', a hint' if is_hint(found.get('floor_by')) else ''})"
+        axes.axhline(found["floor"], color=GREY, linewidth=1.2, linestyle="--", label=label)
+    axes.set(xlabel="million transitions", ylabel="MMD² to the demonstrations", yscale="log")

@@ -4,8 +4,15 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-BLUE, GREEN, RED, DARK_RED = "#1b6ca8", "#2a8c5a", "#b8322a", "#9e2a2b"
+BLUE, GREEN, RED, DARK_RED = "#0072b2", "#009e73", "#d55e00", "#9e2a2b"
+COLOURS = (BLUE, RED, GREEN, "#cc79a7", "#e69f00", "#56b4e9")
+"""of Okabe and Ito: told apart also by the colour-blind"""
 GREY = "0.45"
+
+
+def literal(text: str) -> str:
+    """A text of a user, in which a dollar begins no formula."""
+    return text.replace("$", r"\$")
 
 
 def legend_below(figure: Figure, columns: int, fontsize: int, last: str | None = None) -> int:

@@ -88,7 +88,7 @@ class Results:
         every = [mine[eta] for eta in in_order(mine)]
         return [e for e in every if metric is None or e.get(metric)]
 
-    def runs(self, entry: SettingStats, metric: str) -> list[float]:
+    def runs(self, entry: SettingStats, metric: str) -> list[Any]:
         """One value per run of a setting."""
         return [r[metric] for r in self._rows(entry) if r.get(metric) is not None]
 

@@ -9,10 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from etairl.evaluation.floors import is_hint
-from etairl.figures.panels import GREY, legend_below
+from etairl.figures.panels import COLOURS, GREY, legend_below, literal
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-"""of Okabe and Ito: told apart also by the colour-blind"""
+_INKS = (*COLOURS, "black")
+_DASHES = ("-", "--", ":")
 _PARTS = 50  # a curve is smoothed over such a part of its cycles
 _POINTS = 400
 _LEAST = 1e-5  # unbiased values may be negative; a logarithm has no place for those
@@ -32,31 +32,41 @@ def runs_figure(
     title: str,
     expert: float | None = None,
     floor: Mapping[str, Any] | None = None,
+    clone: Mapping[str, float] | None = None,
 ) -> Figure:
-    """Two panels, a colour for each setting.
+    """A panel for the return and one for MMD², where it was measured; a colour for each setting.
 
     Args:
-        settings: at most as many as there are colours.
+        settings: with more than seven the line is dashed, too.
         title: over both panels.
         expert: its return, if that is known.
         floor: the distance of the last cycles, with that of the expert against itself.
+        clone: return and MMD² of a behaviour-cloned policy.
     """
-    figure = Figure(figsize=(9.0, 4.2), layout="constrained")
-    figure.suptitle(title, fontsize=11)
-    left, right = figure.subplots(1, 2)
     name = "success" if all("success" in r for s in settings for run in s.runs for r in run) else ""
-    for curves, colour in zip(settings, COLOURS, strict=False):
-        _draw(left, curves, name or "return", colour)
-        _draw(right, curves, "mmd2_mu", colour)
-    if expert is not None and not name:
-        left.axhline(expert, color=GREY, linewidth=1.2, linestyle="--", label="expert")
-    if floor is not None and floor.get("floor"):
-        hint = ", a hint" if is_hint(floor.get("floor_by")) else ""
-        label = f"expert against itself{hint}"
-        right.axhline(floor["floor"], color=GREY, linewidth=1.2, linestyle=":", label=label)
-    left.set(xlabel="transitions", ylabel="share of tasks solved" if name else "return")
-    right.set(xlabel="transitions", ylabel="MMD² of μ to the demonstrations", yscale="log")
-    for axes in (left, right):
+    drawn = [
+        metric
+        for metric in (name or "return", "mmd2_mu")
+        if any(metric in row for s in settings for run in s.runs for row in run)
+    ]
+    figure = Figure(figsize=(4.5 * len(drawn), 4.2), layout="constrained")
+    figure.suptitle(literal(title), fontsize=11)
+    for metric, axes in zip(drawn, figure.subplots(1, len(drawn), squeeze=False)[0], strict=True):
+        for number, curves in enumerate(settings):
+            ink, dashes = _INKS[number % len(_INKS)], _DASHES[number // len(_INKS) % len(_DASHES)]
+            _draw(axes, curves, metric, ink, dashes)
+        if metric == "mmd2_mu":
+            axes.set(ylabel="MMD² of μ to the demonstrations", yscale="log")
+            if floor is not None and floor.get("floor"):
+                hint = ", a hint" if is_hint(floor.get("floor_by")) else ""
+                _level(axes, floor["floor"], ":", f"expert against itself{hint}")
+        else:
+            axes.set(ylabel="share of tasks solved" if name else "return")
+            if expert is not None and not name:
+                _level(axes, expert, "--", "expert")
+        if clone is not None and (value := clone.get(metric)) is not None:
+            _level(axes, max(value, _LEAST) if metric == "mmd2_mu" else value, "-.", "clone")
+        axes.set(xlabel="transitions")
         axes.spines[["top", "right"]].set_visible(False)
         axes.xaxis.set_major_formatter(lambda value, _: _short(value))
         axes.margins(x=0.02)
@@ -64,23 +74,35 @@ def runs_figure(
     return figure
 
 
-def _draw(axes: Axes, curves: Curves, name: str, colour: str) -> None:
+def _level(axes: Axes, value: float, dashes: str, label: str) -> None:
+    axes.axhline(value, color=GREY, linewidth=1.2, linestyle=dashes, label=label)
+
+
+def _draw(axes: Axes, curves: Curves, name: str, colour: str, dashes: str) -> None:
     """The mean of the runs, and a band from the lowest to the highest."""
     found = [points for run in curves.runs if (points := _points(run, name)) is not None]
     if not found:
         return
     seeds = f", {len(found)} seeds" if len(found) > 1 else ""
-    label = curves.label + seeds
+    label = literal(curves.label) + seeds
     if len(found) == 1:
         at, values = found[0]
-        axes.plot(at, values, ".-" if len(at) < 5 else "-", color=colour, lw=1.6, label=label)
+        axes.plot(
+            at,
+            values,
+            marker="." if len(at) < 5 else None,
+            color=colour,
+            ls=dashes,
+            lw=1.6,
+            label=label,
+        )
         return
     first = max(at[0] for at, _ in found)
     last = min(at[-1] for at, _ in found)
     at = np.linspace(first, max(first, last), _POINTS)
     each = np.stack([np.interp(at, *points) for points in found])
     axes.fill_between(at, each.min(0), each.max(0), color=colour, alpha=0.18, linewidth=0)
-    axes.plot(at, each.mean(0), color=colour, linewidth=1.6, label=label)
+    axes.plot(at, each.mean(0), color=colour, linestyle=dashes, linewidth=1.6, label=label)
 
 
 def _points(run: Sequence[Mapping[str, Any]], name: str) -> tuple[np.ndarray, np.ndarray] | None:

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from etairl.figures.panels import BLUE, GREEN, GREY, RED, legend_below
+from etairl.figures.panels import BLUE, GREEN, GREY, RED, legend_below, literal
 from etairl.figures.results import FEW_SEEDS, Results, SettingStats, in_order, weighting
 
 _INKS = {"mmd2_rho": BLUE, "mmd2_mu": GREEN, "score": RED}
@@ -36,12 +36,15 @@ def weighting_figure(results: Results, arm: str, title: str) -> Figure | None:
     figure, panels = _columns(envs, title)
     places = _places([e["eta"] for env in envs for e in results.of(env, arm)])
     for axes, env in zip(panels, envs, strict=True):
-        right = axes.twinx()
+        # Without rewards there is no score, and no axis for it.
+        right = axes.twinx() if results.of(env, arm, "score") else None
         for side, metric, shift in (
             (axes, "mmd2_rho", -0.24),
             (axes, "mmd2_mu", 0.0),
             (right, "score", 0.24),
         ):
+            if side is None:
+                continue
             entries = results.of(env, arm, metric)
             label, ink = _LABELS[metric], _INKS[metric]
             for family in _families(entries):
@@ -50,12 +53,14 @@ def weighting_figure(results: Results, arm: str, title: str) -> Figure | None:
             if side is axes:
                 _floor(axes, results.floor(env, metric), ink, f"{label[-1]}, ")
         _weighting_axis(axes, places)
+        _from_zero(axes)
+        if right is None:
+            continue
         if env == envs[-1]:
             right.set_ylabel(_LABELS["score"], color=_INKS["score"], fontsize=8)
         right.tick_params(axis="y", colors=_INKS["score"], labelsize=7)
         right.spines["top"].set_visible(False)
-        for side in (axes, right):
-            _from_zero(side)
+        _from_zero(right)
     _legend(figure)
     return figure
 
@@ -115,7 +120,9 @@ def discount_figure(results: Results, title: str) -> Figure | None:
             _floor(axes, results.floor(env, metric), GREY)
         if megan:
             label = weighting(megan[0]["eta"]).label
-            axes.set_title(f"{env}\nbest MEGAN: {label}, the lowest of {len(megan)}", fontsize=8)
+            axes.set_title(
+                f"{literal(env)}\nbest MEGAN: {label}, the lowest of {len(megan)}", fontsize=8
+            )
         axes.set_xticks(range(len(gammas)), [f"{gamma:g}" for gamma in gammas], fontsize=7)
         axes.set_xlim(-0.4, len(gammas) - 0.3)
         axes.set_xlabel("$\\gamma_{RL}$ of GAIL", fontsize=8)
@@ -125,9 +132,15 @@ def discount_figure(results: Results, title: str) -> Figure | None:
     return figure
 
 
-def arms_figure(results: Results, metric: str, title: str) -> Figure:
-    """One metric of every arm and weighting, per environment: means with intervals."""
-    envs = results.envs()
+def arms_figure(results: Results, metric: str, title: str) -> Figure | None:
+    """One metric of every arm and weighting, per environment: means with intervals.
+
+    None where it is known of none.
+    """
+    every = results.envs()
+    envs = [v for v in every if any(results.of(v, arm, metric) for arm in results.arms())]
+    if not envs:
+        return None
     entries = {env: [e for arm in results.arms() for e in results.of(env, arm)] for env in envs}
     known = {env: [e for e in entries[env] if e.get(metric)] for env in envs}
     figure, panels = _columns(envs, title, 1.3 + 0.17 * max(map(len, known.values())), "")
@@ -143,7 +156,7 @@ def arms_figure(results: Results, metric: str, title: str) -> Figure:
         level = results.floor(env, metric)
         if level is not None:
             axes.axvline(level, color=GREY, linestyle="--", linewidth=0.8, label=_FLOOR)
-        labels = [f"{arms[e['arm']]}, {weighting(e['eta']).label}" for e in known[env]]
+        labels = [literal(f"{arms[e['arm']]}, {weighting(e['eta']).label}") for e in known[env]]
         axes.set_yticks(range(len(labels)), labels, fontsize=7)
         axes.invert_yaxis()
         axes.set_xlabel(_LABELS[metric], fontsize=8)
@@ -163,13 +176,13 @@ def _columns(
 ) -> tuple[Figure, list[Axes]]:
     """A figure with a panel per environment; a long title gets several lines."""
     width = _WIDTH * len(envs) + 0.4
-    words = fill(title, int(13 * width))
+    words = literal(fill(title, int(13 * width)))
     figure = Figure(figsize=(width, height + 0.16 * words.count("\n")), layout="constrained")
     figure.suptitle(words, fontsize=9)
     panels = list(figure.subplots(1, len(envs), squeeze=False)[0])
     panels[0].set_ylabel(label, fontsize=8)
     for axes, env in zip(panels, envs, strict=True):
-        axes.set_title(env, fontsize=9)
+        axes.set_title(literal(env), fontsize=9)
         axes.tick_params(labelsize=7)
     return figure, panels
 

@@ -10,13 +10,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from etairl.arms import is_base
-from etairl.figures.panels import BLUE, GREEN, GREY, RED, legend_below
+from etairl.figures.panels import BLUE, COLOURS, GREEN, GREY, RED, legend_below, literal
 from etairl.figures.results import weighting
 
 TaskCurve = Float[np.ndarray, "_ 2"]
 """transitions, and the score there"""
-_INKS = (RED, BLUE, GREEN, "#8a5fb0", "#c98a1b")
-_SETTINGS = (BLUE, "#e0a030")
+_INKS = (RED, BLUE, GREEN, *COLOURS[3:])
+_SETTINGS = (BLUE, COLOURS[4])
 
 
 def evaluation_figures(
@@ -68,10 +68,10 @@ def curves_figure(panels: Mapping[str, Mapping[str, Sequence[TaskCurve]]]) -> Fi
             at, values = _together(curves)
             low, high = values.min(axis=0), values.max(axis=0)
             axes.fill_between(at / 1e6, low, high, color=ink, alpha=0.18, linewidth=0)
-            axes.plot(at / 1e6, values.mean(axis=0), color=ink, linewidth=1.5, label=name)
+            axes.plot(at / 1e6, values.mean(axis=0), color=ink, linewidth=1.5, label=literal(name))
         _levels(axes)
         axes.set(xlabel="million transitions", ylabel="score")
-        axes.set_title(title, fontsize=10)
+        axes.set_title(literal(title), fontsize=10)
         axes.margins(x=0)
     legend_below(figure, 5, fontsize=9)
     return figure
@@ -102,13 +102,15 @@ def bars_figure(
             axes.bar(list(drawn), means, 0.9 * width, color=ink, label=side)
             for x, values in drawn.items():
                 axes.plot([x] * len(values), values, ".", color="0.15", markersize=5)
-        axes.set_xticks(range(len(policies)), [fill(name, 14) for name in policies], fontsize=8)
+        axes.set_xticks(
+            range(len(policies)), [literal(fill(name, 14)) for name in policies], fontsize=8
+        )
         if what == "score":
             _levels(axes)
             axes.set_ylabel("score")
         else:
             axes.set(ylabel="share of tasks solved", ylim=(0.0, 1.04))
-        axes.set_title(title, fontsize=10)
+        axes.set_title(literal(title), fontsize=10)
     legend_below(figure, 5, fontsize=9)
     return figure
 

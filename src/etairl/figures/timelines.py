@@ -8,8 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from etairl.evaluation.timeline import Timeline
+from etairl.figures.panels import COLOURS, literal
 
-_INKS = ("#1b6ca8", "#d1861a", "#2a8c5a", "0.55", "#8a5aa8", "#b8322a")
+_INKS = COLOURS
 _LEAST = 1e-5
 """an unbiased value may be negative; a logarithm has no place for that"""
 
@@ -35,7 +36,7 @@ def _row(panels: Sequence[Axes], lines: Mapping[str, Timeline], inks: Mapping[st
     for title, line in lines.items():
         ink = inks[title]
         times = np.linspace(0, line.horizon, len(line.survival) + 1)[:-1]
-        alive.step(times, line.survival, where="post", color=ink, label=title)
+        alive.step(times, line.survival, where="post", color=ink, label=literal(title))
         middles = [(q.begin + q.end) / 2 for q in line.quarters]
         both = list(zip(middles, line.quarters, strict=True))
         scored = [(x, q.score) for x, q in both if q.score is not None]

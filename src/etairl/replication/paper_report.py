@@ -1,10 +1,12 @@
 """What a report of one of the paper's studies has beside that of any other study."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from etairl.markup import markdown_table, markdown_text
 from etairl.replication.findings import findings
 from etairl.replication.frame_trends import trends
 from etairl.replication.paper_studies import STUDIES, whole_parts
@@ -13,7 +15,7 @@ from etairl.replication.rules import SYMBOLS, telling_rows
 from etairl.storage import write_json
 from etairl.studies.notes import file_command, notes
 from etairl.studies.study_folder import Study
-from etairl.studies.wording import markdown_table, number, percent
+from etairl.studies.wording import number, percent
 
 
 def is_of_the_paper(study: Study) -> bool:
@@ -78,7 +80,7 @@ def paper_command(study: Study, name: str) -> str:
     sized = f" --scale {scale}" if scale else ""
     seeds = 1 + max(job.config.seed for job in jobs)
     envs = dict.fromkeys(job.config.env for job in jobs)
-    some = "" if set(envs) == set(STUDIES[name].envs) else f" --envs {' '.join(envs)}"
+    some = "" if set(envs) == set(STUDIES[name].envs) else f" --envs {shlex.join(envs)}"
     return f"etairl study {name}{sized} --seeds {seeds}{some}"
 
 
@@ -93,7 +95,7 @@ def _claims(findings: Sequence[Mapping[str, Any]]) -> list[str]:
         "The cost of the paper is 1 − score.",
         markdown_table(["", "verdict", "task", "arm", "claim"], rows),
         "Measured:",
-        "\n".join(f"{i}. {f['sentence']}" for i, f in enumerate(findings, start=1)),
+        "\n".join(f"{i}. {markdown_text(f['sentence'])}" for i, f in enumerate(findings, start=1)),
     ]
 
 
@@ -109,7 +111,10 @@ def _small_kappa(predictions: Sequence[Mapping[str, Any]]) -> list[str]:
         said,
         markdown_table(["", "verdict", "task", "arm", "η"], rows),
         "Measured:",
-        "\n".join(f"{i}. {p['eta']}: {p['note']}" for i, p in enumerate(small, start=1)),
+        "\n".join(
+            f"{i}. {markdown_text(p['eta'])}: {markdown_text(p['note'])}"
+            for i, p in enumerate(small, start=1)
+        ),
     ]
 
 

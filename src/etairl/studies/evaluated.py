@@ -14,6 +14,7 @@ from etairl.studies.digest import EVALUATION, Digest, kept_rows
 from etairl.studies.jobs import Job
 from etairl.studies.study_folder import Study
 from etairl.training.judging import LEARNER
+from etairl.training.preset_changes import without_folders
 
 
 def _of_quarter(measure: str, number: int) -> Callable[[Mapping[str, Any]], float | None]:
@@ -75,7 +76,10 @@ def evaluation_table(jobs: Sequence[Job], digests: Mapping[str, Digest]) -> list
                 kind = (c.env, c.demos, f"{c.demonstrations}/{c.every}", c.mode, title)
                 others.setdefault(kind, {}).setdefault(c.seed, row)
     table = [_entry(*cell, seeds) for cell, seeds in learners.items()]
-    table += [_entry(env, demos, "", who, x) for (env, demos, _, _, who), x in others.items()]
+    table += [
+        _entry(env, without_folders(demos), "", who, x)
+        for (env, demos, _, _, who), x in others.items()
+    ]
     envs = list(dict.fromkeys(entry["env"] for entry in table))
     return sorted(table, key=lambda entry: envs.index(entry["env"]))
 

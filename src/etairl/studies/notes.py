@@ -1,19 +1,22 @@
 """The results of a study as a page of Markdown, to be kept beside its tables and figures."""
 
+import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from etairl.markup import markdown_code, markdown_table, markdown_text, plain_text
 from etairl.studies.study_folder import Study
-from etairl.studies.wording import METRIC_NAMES, markdown_table, mean_and_half
+from etairl.studies.wording import METRIC_NAMES, mean_and_half
 
 _COLUMNS = ("mmd2_rho", "mmd2_mu", "score")
 
 
 def file_command(study: Study, name: str) -> str:
     """What makes a study of one's own."""
-    return f"etairl study {name}.toml{f' --scale {study.scale}' if study.scale else ''}"
+    scale = f" --scale {shlex.quote(study.scale)}" if study.scale else ""
+    return f"etairl study {shlex.quote(f'{name}.toml')}{scale}"
 
 
 def notes(
@@ -31,11 +34,11 @@ def notes(
     """
     scale = f", scale {study.scale}" if study.scale else ""
     parts = [
-        f"# {study.name}{scale}",
+        f"# {markdown_text(study.name + scale)}",
         _versions(data["versions"]),
         *([data["yardstick"]] if data["yardstick"] else ()),
         f"Made {_by(data['versions'], past)}\n\n```\n"
-        + "\n".join(_commands(study, command))
+        + "\n".join(map(plain_text, _commands(study, command)))
         + "\n```",
         f"{len(data['rows'])} of {len(study.jobs)} runs are finished."
         f"{_missing(study, data['missing'])}",
@@ -54,12 +57,13 @@ def notes(
 def _by(versions: Mapping[str, str], past: Sequence[str]) -> str:
     if not past:
         return "by"
-    return f"by version {versions.get('etairl', 'unknown')}, with what was its command then:"
+    version = markdown_text(versions.get("etairl", "unknown"))
+    return f"by version {version}, with what was its command then:"
 
 
 def _again(past: Sequence[str]) -> str:
     if past:
-        names = " and ".join(f"`{name}`" for name in past)
+        names = " and ".join(map(markdown_code, past))
         return (
             f"The runs of {names} are others now: the same command does not make these again, and "
             "they say nothing about claims any more. `etairl report HERE` makes this page again."
@@ -86,13 +90,17 @@ def _commands(study: Study, command: Callable[[Study, str], str]) -> list[str]:
 def _versions(versions: Mapping[str, str]) -> str:
     different = any(" or " in version for version in versions.values())
     begin = "Made with different versions" if different else "Made with"
-    return f"{begin}: " + ", ".join(f"{k} {v}" for k, v in versions.items()) + "."
+    return (
+        f"{begin}: "
+        + ", ".join(f"{markdown_text(k)} {markdown_text(v)}" for k, v in versions.items())
+        + "."
+    )
 
 
 def _missing(study: Study, names: Sequence[str]) -> str:
     jobs = map(study.job, names)
     counts = Counter(f"{job.config.env}, {job.arm}" for job in jobs)
-    words = "; ".join(f"{key}: {count}" for key, count in counts.items())
+    words = "; ".join(f"{markdown_text(key)}: {count}" for key, count in counts.items())
     return f" Missing: {words}." if words else ""
 
 
@@ -109,9 +117,11 @@ def _evaluation(table: Sequence[Mapping[str, Any]]) -> list[str]:
         + [mean_and_half(e[name], digits) for name, digits in shown.items()]
         for e in table
     ]
-    guessed = ", ".join(dict.fromkeys(e["env"] for e in table if e["guessed"]))
+    guessed = ", ".join(dict.fromkeys(markdown_text(e["env"]) for e in table if e["guessed"]))
     said = f" Drawn or greedy is a guess from the demonstrations of {guessed}." if guessed else ""
-    if watched := ", ".join(dict.fromkeys(e["env"] for e in table if e["states_alone"])):
+    if watched := ", ".join(
+        dict.fromkeys(markdown_text(e["env"]) for e in table if e["states_alone"])
+    ):
         said += f" MMD² of {watched} is of states alone: those demonstrations have no actions."
     return [
         "## Evaluation",

@@ -4,7 +4,7 @@ import csv
 import io
 import json
 from collections import Counter
-from collections.abc import Sequence, Sized
+from collections.abc import Collection, Sequence, Sized
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,10 @@ from etairl.studies.summary import (
 from etairl.studies.wording import measured_before
 from etairl.training.config_files import read_config
 from etairl.training.flat import flatten
+from etairl.training.preset_changes import preset_changes, without_folders
 from etairl.types import InputError
+
+_LONGEST_ARM = 60
 
 
 def as_study(paths: Sequence[Path], output: Path | None, trust: bool = False) -> Study:
@@ -82,13 +85,21 @@ def _single_runs(paths: Sequence[Path], trust: bool) -> list[tuple[Job, Digest]]
         for n in dict.fromkeys(n for settings in flat for n in settings)
         if n not in apart and len({str(f.get(n)) for f in flat}) > 1
     ]
-    runs = []
+    runs, called = [], dict[str, str]()
     for path, config, settings in zip(paths, configs, flat, strict=True):
         if not RunDirectory(path).finished:
             raise InputError(f"{path} is not finished yet; resume it with: etairl resume {path}")
         arm = ",".join(f"{name}={settings[name]}" for name in names if name in settings)
+        if len(arm) > _LONGEST_ARM:  # too much differs to say: by the folder of the first of them
+            arm = called.setdefault(arm, _unused(path.resolve().name, called.values()))
         runs.append((Job(arm or DEFAULT, config), digest_of(path)))
     return runs
+
+
+def _unused(name: str, others: Collection[str]) -> str:
+    """A name that none of the others has."""
+    numbers = (name if n == 1 else f"{name}-{n}" for n in range(1, len(others) + 2))
+    return next(text for text in numbers if text not in others)
 
 
 def report_data(study: Study) -> dict[str, Any]:
@@ -163,12 +174,15 @@ def _differences(jobs: Sequence[Job]) -> dict[str, Any]:
     names = [n for n in dict.fromkeys(n for values in flat.values() for n in values) if n != "seed"]
     texts = {n: {json.dumps(values.get(n)) for values in flat.values()} for n in names}
     differing = [n for n in names if len(texts[n]) > 1]
-    first = next(iter(flat.values()))
-    return {
+    first, near = next(iter(flat.values())), preset_changes(jobs[0].config)
+    changes = [[n, *pair] for n, pair in near.changes.items() if n not in differing]
+    found = {
         "names": differing,
         "rows": [
             {"cell": list(cell), "values": [values.get(n) for n in differing]}
             for cell, values in flat.items()
         ],
         "common": {n: first[n] for n in names if n not in differing},
+        "preset": {"name": near.preset, "changes": changes},
     }
+    return without_folders(found)  # a page is sent around

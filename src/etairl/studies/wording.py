@@ -1,6 +1,6 @@
 """Numbers as a text has them: three digits, signed percentages, bounds in brackets."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 METRIC_NAMES = {
@@ -47,9 +47,3 @@ def mean_and_half(interval: Mapping[str, Any] | None, digits: int) -> str:
     if interval["low"] is None:
         return text
     return f"{text} ± {0.5 * (interval['high'] - interval['low']):,.{digits}f}"
-
-
-def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table of Markdown."""
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)

@@ -1,12 +1,14 @@
 """Settings of runs as files keep them; a file that names code is read only with the user's word."""
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from etairl.algorithms.expert import ExpertConfig
 from etairl.algorithms.registry import cost_kinds
 from etairl.decoding import decode
+from etairl.demos.sources import is_missing
 from etairl.solvers.players import SOLVERS
 from etairl.storage import read_json
 from etairl.training.settings import TrainConfig
@@ -37,6 +39,23 @@ def read_config(run: Path, trust: bool = False, named: Collection[str] = ()) -> 
             "again, run the same `etairl expert` command again"
         )
     return config_from(data, run / "config.json", trust, named)
+
+
+def read_finished(run: Path, trust: bool = False) -> TrainConfig:
+    """The settings of a finished run, wherever its folder is now.
+
+    Demonstrations that are no longer where they were may stand beside its config.json.
+    """
+    config = read_config(run, trust)
+    if not is_missing(config.demos):
+        return config
+    beside = run / Path(config.demos).name
+    if beside.is_file():
+        return replace(config, demos=str(beside.resolve()))
+    raise InputError(
+        f"{run}: the demonstrations it learned from are not here; put {beside.name} beside its "
+        "config.json (etairl.load and etairl export need none)"
+    )
 
 
 def config_from(

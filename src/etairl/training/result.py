@@ -23,8 +23,9 @@ from etairl.solvers.learned import load_player
 from etairl.solvers.policy import ActionScaling, HeadPolicy, observation_rows
 from etairl.tasks import with_absorbing
 from etairl.training.behaviour import Behaviour
+from etairl.training.card import CardOptions, write_card
 from etairl.training.cloned import clone_policy, kept_clone
-from etairl.training.config_files import read_config
+from etairl.training.config_files import read_config, read_finished
 from etairl.training.explaining import RunExplanation, explain_run
 from etairl.training.flat import configure
 from etairl.training.judging import CLONING, LEARNER, Stage, judge_all
@@ -44,6 +45,7 @@ class Result:
         self.config = read_config(path, trust)
         if not RunDirectory(path).finished:
             raise InputError(f"{path} is not finished yet; resume it: etairl resume {path}")
+        self.config = read_finished(path, trust)
         self.metrics: dict[str, Any] = read_result(path)
         # Whoever plays makes copies of its own.
         self._prepared = prepare(self.config, cost_from=path, copies=1)
@@ -122,6 +124,32 @@ class Result:
         if Path(folder).exists():
             raise InputError(f"{folder} exists already; choose another name")
         shutil.copytree(self.path, folder)
+
+    def card(
+        self,
+        folder: str | Path,
+        name: str | None = None,
+        license: str | None = None,
+        with_demonstrations: bool = False,
+        overwrite: bool = False,
+    ) -> Path:
+        """Write a folder to share this run with, in the layout of model hubs.
+
+        It has weights, settings, results and a model card, and nothing of this machine. `load`,
+        `Result` and the commands take it like a run, wherever it is moved to.
+
+        Args:
+            folder: where to write; it may hold other files.
+            name: of the model; algorithm and environment if left out.
+            license: of the weights, in the short form of model hubs, for instance mit.
+            with_demonstrations: put demonstrations of one's own into the folder, too.
+            overwrite: replace the card that is there.
+
+        Returns:
+            The card, README.md.
+        """
+        card = CardOptions(name, license, with_demonstrations, overwrite)
+        return write_card(self._prepared, self.path, Path(folder), card)
 
     def evaluate(
         self,

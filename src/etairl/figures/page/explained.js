@@ -230,6 +230,7 @@
 
   verdicts(); map(); pickers(); moments(); tables(); drawCosts();
   const redrawWeights = weighting();
+  scrolls.watch();
   let wide = innerWidth;
   addEventListener("resize", () => { if (innerWidth !== wide) { wide = innerWidth; const step = slider.value; drawCosts(); slider.value = step; move(); redrawWeights(); } });
 })();

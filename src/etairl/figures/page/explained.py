@@ -13,13 +13,14 @@ from etairl.decoding import for_json
 from etairl.figures.save import jpeg
 
 _SIZE = (280, 210)
+_SCRIPTS = ("scroll.js", "weights.js", "explained.js")
 
 
 def explanation_page(data: dict[str, Any]) -> str:
     """The page; whatever stands in the data is shown as text and never run."""
     parts = {
         name: (files("etairl.figures.page") / name).read_text(encoding="utf-8")
-        for name in ("explained.html", "page.css", "explained.css", "weights.js", "explained.js")
+        for name in ("explained.html", "page.css", "explained.css", *_SCRIPTS)
     }
     film = {**data["film"]}
     for side in ("learner", "demonstrations"):
@@ -30,7 +31,7 @@ def explanation_page(data: dict[str, Any]) -> str:
         title=html.escape(f"What {data['run']} learned"),
         style=parts["page.css"] + parts["explained.css"],
         data=text.replace("<", "\\u003c"),
-        script=parts["weights.js"] + parts["explained.js"],
+        script="\n".join(parts[name] for name in _SCRIPTS),
     )
 
 

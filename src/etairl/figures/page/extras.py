@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from etairl.arms import BASE_ARMS
+from etairl.figures.levels import levels
 from etairl.figures.results import Results, SettingStats, in_order, weighting
 
 Data = Mapping[str, Any]
@@ -26,6 +27,7 @@ def with_extras(data: Data) -> dict[str, Any]:
         "floors": {
             env: {m: results.floor(env, m) for m in ("mmd2_rho", "mmd2_mu")} for env in envs
         },
+        "levels": {env: levels(results, data.get("evaluation", ()), env) for env in envs},
         "discounts": [_discounts(results, env) for env in envs if len(results.gail(env)) > 1],
     }
 

@@ -3,16 +3,15 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const byId = (id) => document.getElementById(id);
   const unique = (list) => [...new Set(list)];
-  const { NAMES, make, number, percent, interval, spread, range, label, named, baseline, change, watch, inks, ticks, frame } = charts;
+  const { NAMES, make, number, percent, interval, spread, range, label, named, baseline, change } = charts;
   const METRICS = ["mmd2_rho", "mmd2_mu", "score", "success"];
   const given = (x) => x !== null && x !== undefined;
   const share = (x) => percent(x).replace("+", "");
   const several = (n, one, more) => `${n} ${n === 1 ? one : more}`;
-  const DASHES = ["none", "8 3", "2 3", "10 3 2 3"];
-  const curve = (i, n) => ({ class: "ink curve", style: inks(Math.round(n > 1 ? 255 - 245 * i / (n - 1) : 212)), fill: "none", stroke: "currentColor", "stroke-width": 1.4, "stroke-dasharray": DASHES[i % DASHES.length] });
+  const wide = innerWidth >= 700;
 
   function header() {
-    byId("title").textContent = `Study ${data.name}${data.scale ? `, scale ${data.scale}` : ""}`;
+    byId("title").textContent = data.title;
     const counts = Object.entries(data.counts).map(([k, v]) => `${v} ${k}`).join(", ");
     const seeds = unique(data.rows.map((r) => r.seed)).length;
     byId("about").textContent = `Runs: ${counts}. Up to ${seeds} seed${seeds === 1 ? "" : "s"} per setting. Environments: ${unique(data.rows.map((r) => r.env)).join(", ")}.`;
@@ -29,14 +28,10 @@
   }
   function claims() {
     if (!data.findings) return without("claims");
-    const host = byId("claim-list");
-    if (!data.findings.length) host.append(make("p", {}, "The finished runs speak to none of the paper's claims."));
-    for (const f of data.findings) {
-      const kind = { replicated: "yes", "not replicated": "no" }[f.verdict] || "open";
-      host.append(make("details", { class: `finding ${kind}` },
-        make("summary", {}, make("b", {}, f.verdict), ` — ${f.env}${data.base_arms.includes(f.arm) ? "" : `, ${f.arm}`}: ${f.claim}`),
-        make("p", {}, f.sentence)));
-    }
+    if (!data.findings.length) return byId("claim-table").parentElement.replaceWith(make("p", {}, "The finished runs speak to none of the paper's claims."));
+    const task = (f) => `${f.env}${data.base_arms.includes(f.arm) ? "" : `, ${f.arm}`}`, kinds = { replicated: "yes", "not replicated": "no" };
+    fill(byId("claim-table"), ["verdict", "task", "claim, and what was measured"], data.findings.map((f) => [make("b", {}, f.verdict), task(f), make("details", {}, make("summary", {}, f.claim), make("p", {}, f.sentence))]), 3);
+    [...byId("claim-table").querySelectorAll("tbody tr")].forEach((row, i) => { row.className = `claim ${kinds[data.findings[i].verdict] || "open"}`; });
   }
   function evaluation() {
     if (without("evaluation", data.evaluation)) return;
@@ -48,21 +43,22 @@
   }
 
   function panels() {
-    const host = byId("panels"), beside = byId("arm-panels"), envs = unique(data.settings.map((e) => e.env));
+    const host = byId("panels"), others = make("div", {}), beside = byId("arm-panels"), envs = unique(data.settings.map((e) => e.env));
     for (const env of envs) {
       const arms = unique(data.settings.filter((e) => e.env === env).map((e) => e.arm));
-      for (const arm of arms) for (const metric of METRICS) {
-        const entries = data.settings.filter((e) => e.env === env && e.arm === arm && e[metric]);
-        if (entries.length > 1) host.append(charts.weightings(env, arm, metric, entries));
+      for (const arm of arms) {
+        const drawn = METRICS.map((metric) => [metric, data.settings.filter((e) => e.env === env && e.arm === arm && e[metric])]).filter(([, entries]) => entries.length > 1);
+        if (drawn.length) (data.base_arms.includes(arm) ? host : others).append(make("div", { class: "panels" }, ...drawn.map(([metric, entries]) => charts.weightings(env, arm, metric, entries))));
       }
       const all = data.settings.filter((e) => e.env === env && e.mmd2_mu);
       if (arms.length > 1 && all.length) beside.append(charts.arms(env, "mmd2_mu", all));
     }
-    for (const found of data.discounts) for (const metric of ["mmd2_rho", "mmd2_mu", "score"]) {
-      const figure = charts.discounts(found, metric);
-      if (figure) byId("discount-panels").append(figure);
+    if (others.children.length) host.append(host.children.length ? make("details", wide ? { open: "" } : {}, make("summary", {}, "Other arms"), others) : others);
+    for (const found of data.discounts) {
+      const figures = ["mmd2_rho", "mmd2_mu", "score"].map((metric) => charts.discounts(found, metric)).filter(Boolean);
+      if (figures.length) byId("discount-panels").append(make("div", { class: "panels" }, ...figures));
     }
-    for (const id of ["discounts", "arms"]) byId(id).hidden = !byId(id).querySelector("figure");
+    for (const id of ["figures", "discounts", "arms"]) without(id, [...byId(id).querySelectorAll("figure")]);
     if (envs.length > 1) across();
   }
   function across() {
@@ -75,7 +71,7 @@
     const columns = ["metric", "arm", "weighting", "tasks", "runs", "mean", "95 %", "IQM", "95 %", "better than κ = 0", "means as they are"];
     const out = rows.some((r) => r.at(-1)) ? [...columns, "left out: κ = 0 at the floor"] : columns;
     fill(table, out, rows.map((r) => r.slice(0, out.length)), 3);
-    host.append(make("h3", {}, "All environments together, in shares of κ = 0"), make("div", { class: "scroll" }, table));
+    host.append(make("details", wide ? { open: "" } : {}, make("summary", {}, "All environments together, in shares of κ = 0"), make("div", { class: "scroll" }, table)));
   }
 
   function results() {
@@ -96,9 +92,9 @@
     return longest > 120 ? "words prose" : longest > 45 ? "words reasons" : "";
   }
   function fill(table, columns, rows, words) {
-    const kinds = columns.map((_, i) => ({ class: i < words ? "words" : wraps(rows.map((row) => row[i])) }));
+    const kinds = columns.map((_, i) => ({ class: i < words ? "words" : wraps(rows.map((row) => row[i] instanceof Node ? "" : row[i])) }));
     table.replaceChildren(make("thead", {}, make("tr", {}, ...columns.map((c, i) => make("th", kinds[i], c)))),
-      make("tbody", {}, ...rows.map((row) => make("tr", {}, ...row.map((c, i) => make("td", kinds[i], c === null ? "none" : String(c)))))));
+      make("tbody", {}, ...rows.map((row) => make("tr", {}, ...row.map((c, i) => make("td", kinds[i], c === null ? "none" : c instanceof Node ? c : String(c)))))));
   }
 
   function prediction() {
@@ -134,54 +130,7 @@
       data.trends.map((t) => [t.env, t.arm, NAMES[t.metric], t.runs, shares(t), number(t.p, 1), given(t.power) ? share(t.power) : "", spread(t.change), number(t.start, 2), `${label(t.to)}: ${number(t.end, 2)}`]), 3);
   }
 
-  function options(select, values) { select.replaceChildren(...values.map((v) => make("option", { value: v }, v))); }
-  function curves() {
-    const env = byId("curve-env"), arm = byId("curve-arm"), metric = byId("curve-metric"), log = byId("curve-log");
-    options(env, unique(data.rows.map((r) => r.env)));
-    for (const option of [...metric.options]) if (!Object.values(data.curves).some((c) => c[option.value]?.length)) option.remove();
-    const arms = () => options(arm, unique(data.rows.filter((r) => r.env === env.value).map((r) => r.arm)));
-    const draw = () => drawCurves(env.value, arm.value, metric.value, log.checked);
-    env.addEventListener("change", () => { arms(); draw(); });
-    for (const control of [arm, metric, log]) control.addEventListener("change", draw);
-    arms(); draw();
-  }
-  function drawCurves(env, arm, metric, log) {
-    const runs = data.rows.filter((r) => r.env === env && r.arm === arm && data.curves[r.run][metric]?.length);
-    const host = byId("curve-chart"), legend = byId("curve-legend");
-    host.replaceChildren(); legend.replaceChildren();
-    if (!runs.length) return;
-    const etas = Object.keys(data.weightings).filter((eta) => runs.some((r) => r.eta === eta)), narrow = host.clientWidth < 600, width = narrow ? 400 : 900, height = narrow ? 260 : 340;
-    const safe = log && metric.startsWith("mmd2");
-    const value = (v) => safe ? Math.max(v, 1e-5) : v;
-    const all = runs.flatMap((r) => data.curves[r.run][metric].map((p) => value(p[1])));
-    const last = Math.max(...runs.flatMap((r) => data.curves[r.run][metric].map((p) => p[0])));
-    // One measurement has neither a range nor a line: it is a dot in the middle.
-    const low = Math.min(...all), high = Math.max(...all), pad = low < high ? 0 : 0.1 * Math.abs(low) || 1;
-    const f = frame(width, height, 56, safe ? low / (1 + (pad > 0)) : low - pad, high + pad, safe, `${NAMES[metric]} while learning on ${env}`);
-    const x = (t) => f.left + t / last * (f.right - f.left);
-    for (const t of ticks(0, last, narrow ? 4 : 6)) f.svg.append(make("text", { x: x(t), y: f.bottom + 15, "text-anchor": "middle" }, t >= 1e6 ? `${number(t / 1e6, 2)} M` : t >= 1e3 ? `${number(t / 1e3, 2)} k` : String(t)));
-    f.svg.append(make("text", { x: f.right, y: height - 2, "text-anchor": "end" }, "transitions"));
-    for (const r of runs) {
-      const points = data.curves[r.run][metric], alone = points.length === 1;
-      const path = points.map((p, i) => `${i ? "L" : "M"}${x(p[0]).toFixed(1)} ${f.y(value(p[1])).toFixed(1)}`).join("") + (alone ? "h0" : "");
-      f.svg.append(make("path", { ...curve(etas.indexOf(r.eta), etas.length), d: path, ...(alone ? { style: "stroke-width: 8; stroke-linecap: round", "data-alone": "" } : {}) }));
-    }
-    const cursor = make("line", { class: "cursor", y1: 10, y2: f.bottom, x1: -9, x2: -9 });
-    const hit = make("rect", { x: f.left, y: 0, width: f.right - f.left, height: f.bottom, fill: "transparent", class: "hit" });
-    watch(hit, (event) => {
-      const box = hit.getBoundingClientRect(), at = (event.clientX - box.left) / box.width * last;
-      cursor.setAttribute("x1", x(at)); cursor.setAttribute("x2", x(at));
-      const lines = etas.map((eta) => {
-        const here = runs.filter((r) => r.eta === eta).map((r) => nearest(data.curves[r.run][metric], at)[1]);
-        return `${label(eta).padEnd(10)} ${number(here.reduce((a, b) => a + b, 0) / here.length)}  (${here.length} seed${here.length === 1 ? "" : "s"})`;
-      });
-      return `${Math.round(at).toLocaleString("en")} transitions\n${lines.join("\n")}`;
-    }, () => { cursor.setAttribute("x1", -9); cursor.setAttribute("x2", -9); });
-    f.svg.append(cursor, hit);
-    host.append(make("figure", {}, f.svg));
-    etas.forEach((eta, i) => legend.append(make("span", {}, make("svg", { viewBox: "0 0 34 6" }, make("line", { ...curve(i, etas.length), class: "ink", x1: 0, x2: 34, y1: 3, y2: 3, "stroke-width": 2 })), label(eta))));
-  }
-  const nearest = (points, at) => points.reduce((best, p) => Math.abs(p[0] - at) < Math.abs(best[0] - at) ? p : best);
+  function learning() { if (!curves.section()) without("curves"); }
 
   function runTable() {
     const columns = [["run", "run"], ["env", "environment"], ["arm", "arm"], ["eta", "weighting"], ["seed", "seed"], ["return", "return"], ["score", "score"], ...data.rows.some((r) => given(r.success)) ? [["success", "solved"]] : [], ["mmd2_rho", "MMD² ρ"], ["mmd2_mu", "MMD² μ"], ["best_mmd2_mu", "best MMD² μ"], ["collapsed_share", "collapsed"], ["cycles", "cycles"], ["transitions", "transitions"], ["diagnostics", "warnings"]];
@@ -212,23 +161,40 @@
     show();
   }
 
+  // Short: what differs between the runs, then what all of them have that the preset has not.
   function settings() {
-    const d = data.differences;
-    fill(byId("setting-table"), ["environment", "arm", "weighting", ...d.names], d.rows.map((r) => [r.cell[0], r.cell[1], label(r.cell[2]), ...r.values]), 3);
+    const d = data.differences, byTask = (i) => d.rows.every((r) => d.rows.every((o) => r.cell[0] !== o.cell[0] || value(r.values[i]) === value(o.values[i])));
+    const shown = d.names.map((name, i) => [name, i]).filter(([name, i]) => !["eta", "env", "kind"].includes(name) && (name !== "demos" || !byTask(i)));
+    const rows = d.rows.map((r) => [r.cell, shown.map(([, i]) => value(r.values[i]))]);
+    // Settings that follow from the arm have one line, not one for each weighting.
+    const ofArm = rows.every(([cell, v]) => rows.every(([other, w]) => cell[0] !== other[0] || cell[1] !== other[1] || v.join("\n") === w.join("\n")));
+    const lines = rows.map(([cell, v]) => [cell[0], cell[1], ...(ofArm ? [] : [label(cell[2])]), ...v]);
+    const kept = lines.filter((line, i) => lines.findIndex((other) => other.join("\n") === line.join("\n")) === i), heads = ["environment", "arm", ...(ofArm ? [] : ["weighting"])];
+    if (shown.length && kept.length > 1) fill(byId("setting-table"), [...heads, ...shown.map(([name]) => name)], kept, heads.length);
+    else byId("setting-table").parentElement.hidden = true;
+    const preset = d.preset;
+    if (preset) {
+      byId("preset-note").textContent = `${kept.length > 1 ? "All runs otherwise have" : "These are"} the settings of the preset ${preset.name}${preset.changes.length ? ", but for:" : "."}`;
+      fill(byId("preset-table"), ["setting", "here", "preset"], preset.changes.map(([name, here, there]) => [name, value(here), value(there)]), 1);
+    }
+    byId("preset-table").parentElement.hidden = !preset?.changes.length;
     byId("common").textContent = Object.entries(d.common).map(([k, v]) => `${k} = ${JSON.stringify(v)}`).join("\n");
   }
+  const value = (v) => v === null || v === undefined ? "none" : Array.isArray(v) ? v.join(" ") : String(v);
   function warnings() {
     const host = byId("warning-list");
     for (const f of data.failures) host.append(make("div", { class: "finding no" }, make("p", {}, make("b", {}, "failed"), ` — ${f.run}: ${f.why}`)));
     const kinds = unique(data.diagnostics.map((d) => d.name));
     for (const kind of kinds) {
       const fired = data.diagnostics.filter((d) => d.name === kind);
-      host.append(make("div", { class: "finding" }, make("p", {}, make("b", {}, kind), ` in ${fired.length} of ${data.rows.length} runs: ${fired[0].message}`),
-        make("p", {}, fired.map((d) => `${d.run} (cycle ${d.cycle})`).join(", "))));
+      host.append(make("div", { class: "finding" }, make("p", {}, make("b", {}, kind), ` in ${unique(fired.map((d) => d.run)).length} of ${data.rows.length} runs: ${fired[0].message}`),
+        make("details", {}, make("summary", {}, "in which runs"), make("p", {}, fired.map((d) => `${d.run} (cycle ${d.cycle})`).join(", ")))));
     }
     if (!host.children.length) host.append(make("p", {}, "No run failed, and there are no warnings."));
   }
 
-  for (const part of [header, claims, panels, results, evaluation, prediction, trends, curves, runTable, settings, warnings]) part();
+  for (const part of [header, learning, evaluation, panels, claims, results, prediction, trends, settings, runTable, warnings]) part();
+  byId("run-details").open = wide;
+  scrolls.watch();
   document.body.dataset.ready = "yes";
 })();

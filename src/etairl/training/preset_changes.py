@@ -1,0 +1,46 @@
+"""What settings differ in from the preset that is nearest to them: a diff, not a list of ninety."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from etairl.training.flat import flatten
+from etairl.training.presets import PRESETS
+from etairl.training.settings import TrainConfig
+
+_APART = ("seed", "env", "demos", "kind")
+"""a seed stands for nothing, and task and demonstrations are told by themselves"""
+
+
+@dataclass(frozen=True)
+class PresetChanges:
+    """A preset, and what differs from it."""
+
+    preset: str
+    changes: dict[str, tuple[Any, Any]]
+    """by flat name the value, and that of the preset; None where one of them has no such setting"""
+
+
+def preset_changes(config: TrainConfig) -> PresetChanges:
+    """Of the preset with the fewest differences, those of one's own environment first."""
+    own = flatten(config)
+    near = sorted(PRESETS, key=lambda name: PRESETS[name].env != config.env)
+    found = [PresetChanges(name, _changes(own, flatten(PRESETS[name]))) for name in near]
+    return min(found, key=lambda each: len(each.changes))
+
+
+def _changes(own: dict[str, Any], other: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+    names = [name for name in dict.fromkeys([*own, *other]) if name not in _APART]
+    pairs = {name: (own.get(name), other.get(name)) for name in names}
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def without_folders(value: Any) -> Any:
+    """Settings or results without the folders of the machine: of a path its last name is left."""
+    if isinstance(value, dict):
+        return {key: without_folders(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_folders(part) for part in value]
+    if isinstance(value, str) and (Path(value).is_absolute() or value.startswith("~")):
+        return Path(value).name
+    return value
