@@ -1,8 +1,8 @@
 """Notebooks of the documentation: run them and keep what they show, or turn one into a page.
 
-    python tools/notebooks.py docs/notebooks/own_environment.ipynb
+    python tools/notebooks.py docs/notebooks/*.ipynb
 
-runs every cell in an empty folder and writes texts and pictures into the notebook. Jupyter is not
+runs every cell in an empty folder and writes texts and pictures into the notebooks. Jupyter is not
 needed, and gives the same. The first code cell tagged `parameters` has the sizes; tests put smaller
 ones in their place.
 """
@@ -12,18 +12,20 @@ import base64
 import contextlib
 import io
 import json
-import os
+import subprocess
 import sys
 import tempfile
-import traceback
+import time
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
 _DPI = 80
+plt.switch_backend("agg")
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -64,7 +66,7 @@ def execute(
 
 
 def _run(source: str, names: dict[str, Any], count: int) -> list[dict[str, Any]]:
-    """What a cell prints, then the value of its last expression."""
+    """What a cell prints, its plots, and the value of its last expression."""
     tree = ast.parse(source)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     stream = io.StringIO()
@@ -77,6 +79,9 @@ def _run(source: str, names: dict[str, Any], count: int) -> list[dict[str, Any]]
     if printed := stream.getvalue():
         text = printed.splitlines(keepends=True)
         outputs.append({"name": "stdout", "output_type": "stream", "text": text})
+    for figure in map(plt.figure, plt.get_fignums()):
+        outputs.append({"data": _shown(figure), "metadata": {}, "output_type": "display_data"})
+    plt.close("all")
     if value is not None:
         shown = {"execution_count": count, "metadata": {}, "output_type": "execute_result"}
         outputs.append(shown | {"data": _shown(value)})
@@ -117,18 +122,18 @@ def page(name: str, notebook: Mapping[str, Any]) -> tuple[str, dict[str, bytes]]
 
 
 def main(paths: list[str]) -> int:
-    """Run notebooks one after the other, each in an empty folder; keep what they show."""
+    """Run notebooks in empty folders, each in a process of its own; keep what they show."""
+    if len(paths) > 1:
+        return max(subprocess.call([sys.executable, __file__, path]) for path in paths)
+    path = Path(paths[0])
     warnings.filterwarnings("error")
-    for path in map(Path, paths):
-        with tempfile.TemporaryDirectory() as folder:
-            os.environ["MINARI_DATASETS_PATH"] = folder
-            try:
-                done = execute(read(path), Path(folder))
-            except Exception:
-                traceback.print_exc()
-                return 1
-        write(path, done)
-        print(f"{path}: {path.stat().st_size / 1024:.0f} kB")
+    warnings.filterwarnings("ignore", message=".*non-interactive")  # plt.show()
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        done = execute(read(path), Path(folder))
+    write(path, done)
+    size, seconds = path.stat().st_size / 1024, time.monotonic() - begin
+    print(f"{path}: {size:.0f} kB, {seconds:.0f} s", flush=True)
     return 0
 
 
