@@ -1,13 +1,16 @@
 """What the documentation needs beside its pages; `mkdocs.yml` names this file."""
 
+import re
 import sys
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
 sys.path.append(str(Path(__file__).parent))
-from notebooks import page, read
+from notebooks import page as page_of
+from notebooks import read
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -15,11 +18,17 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for file in files.documentation_pages() + files.media_files():
         if file.src_uri.endswith(".ipynb"):
             path = Path(file.src_uri)
-            text, pictures = page(path.stem, read(Path(config.docs_dir) / path))
+            text, pictures = page_of(path.stem, read(Path(config.docs_dir) / path))
             files.append(File.generated(config, str(path.with_suffix(".md")), content=text))
             for name, picture in pictures.items():
                 files.append(File.generated(config, str(path.parent / name), content=picture))
     return files
+
+
+def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
+    """Links to a notebook lead to its page; only there it can be downloaded."""
+    own = Path(page.file.src_uri).stem
+    return re.sub(rf"(?<=\w)(?<!\({own})\.ipynb\)", ".md)", markdown)
 
 
 def on_page_content(html: str, **_: object) -> str:
