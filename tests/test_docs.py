@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+import tyro
 from programs import call
 
+import etairl
 from etairl.eta import parse_eta
 from etairl.measures import FutureSampler, Method, summarise_law
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(\w*)(?: [^\n]*)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 # What training ends with depends on the machine and on the simulator.
 TRAINING = ("expert", "train", "evaluate")
@@ -122,6 +124,23 @@ def distance_and_last_frame(spec: str, method: Method) -> tuple[float, float]:
     return 100 * facts["tv_from_uniform"], facts["last_frame_factor"]
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("unchecked")
+def test_the_columns_of_etairl_beside_other_libraries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """They belong together, and run as they are, but for the number of transitions."""
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs/coming-from.md").read_text().replace("300_000", "2000")
+    columns = re.findall(r'^```py title="etairl"\n(.*?)^```$', text, re.M | re.S)
+    names: dict[str, object] = {"observation": [1.0, 0.0, 0.0]}
+    with contextlib.redirect_stdout(io.StringIO()) as stream:
+        for column in columns:
+            exec(column, names)
+    assert len(columns) == 4
+    assert "learner, greedy: " in stream.getvalue()
+
+
 def test_table_of_weightings():
     row = re.compile(r"^\| `(\S+)` \| ([\d.]+) % \| ([\d.]+) % \| ([\d.]+) \| ([\d.]+) \|$", re.M)
     rows = row.findall((ROOT / "docs/concepts/eta.md").read_text())
@@ -141,18 +160,138 @@ def test_table_of_kappas_among_the_results(method: Method):
     assert [float(x) for x in shown] == pytest.approx(found, abs=0.00501)
 
 
-@pytest.mark.parametrize("page", ["paper-map.md", "errata.md", "notation.md"])
+@pytest.mark.parametrize("page", ["paper-map.md", "errata.md", "notation.md", "architecture.md"])
 def test_named_modules_and_tests_exist(page: str):
     """A test that is named exists; so does a module, unless its line says planned."""
     for number, line in enumerate((ROOT / "docs" / page).read_text().splitlines(), 1):
         for test in re.findall(r"tests/[\w/]+\.py", line):
             assert (ROOT / test).is_file(), f"{page}:{number} names {test}"
+        for file in re.findall(r"`((?!tests/|benchmarks/)[\w/]+\.py)`", line):
+            assert (ROOT / "src/etairl" / file).is_file(), f"{page}:{number} names {file}"
         if "planned" not in line:
             for module in re.findall(r"`(etairl(?:\.\w+)+)`", line):
-                assert find_spec(module) is not None, f"{page}:{number} names {module}"
+                known = module.removeprefix("etairl.") in etairl.__all__ or find_spec(module)
+                assert known, f"{page}:{number} names {module}"
+
+
+def test_the_reference_has_every_module():
+    """Commands have a page of their own; what a package re-exports is not shown twice."""
+    shown = set(
+        re.findall(
+            r"^::: (\S+)$",
+            "".join(p.read_text() for p in (ROOT / "docs/reference").glob("*.md")),
+            re.M,
+        )
+    )
+    shown |= {name.rpartition(".")[0] for name in shown}  # a function or a class alone
+    source = ROOT / "src"
+    paths = [p.relative_to(source).with_suffix("") for p in (source / "etairl").rglob("*.py")]
+    modules = {".".join(p.parts) for p in paths if not p.name.startswith("__")}
+    assert not {m for m in modules - shown if not m.startswith("etairl.cli.")}
+
+
+def headings(page: Path) -> set[str]:
+    """What a link to a place in a page may name: titles, as they are written there, and ids."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
+    titles = re.findall(r"^#+ (.*)$", text, re.M)
+    plain = {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles}
+    return plain | set(re.findall(r'id="([\w-]+)"', text))
 
 
 def test_links_of_the_readme_lead_somewhere():
     text = (ROOT / "README.md").read_text()
-    for target in re.findall(r"\]\(([^)#:]+)\)", text):
+    for target, place in re.findall(r"\]\(([^)#:]+)(?:#([^)]*))?\)", text):
         assert (ROOT / target).exists(), target
+        assert not place or place in headings(ROOT / target), f"{target}#{place}"
+
+
+PICTURE = re.compile(r"!\[(.*?)\]\((?!https?:)(\S+?)\)(?:\{.*?\})?")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=str(page.relative_to(ROOT)))
+        for page in PAGES
+        if PICTURE.search(page.read_text())
+    ],
+)
+def test_every_picture_says_what_it_shows_and_the_command_that_made_it(page: Path):
+    """In the paragraph below, after the words "Made by"."""
+    text = page.read_text()
+    for found in PICTURE.finditer(text):
+        words, file = found.groups()
+        assert words, f"{file} has no words for those who do not see it"
+        assert (page.parent / file).is_file(), file
+        below = text[found.end() :].strip().split("\n\n")[0]
+        _, _, made = below.partition("Made by")
+        commands = re.findall(r"`([^`]+)`", made)
+        assert commands, f"{file}: no command below it"
+        for command in commands:
+            check_command(command)
+
+
+def plain_commands(page: Path) -> list[str]:
+    """Lines of blocks that are not run, without their comments."""
+    text = "\n".join(content for language, content in blocks(page) if language in ("", "sh"))
+    lines = re.sub(r"\\\n\s*", "", text).splitlines()
+    commands = [re.split(r"\s#\s|\s{3,}|\s[|>]\s|\s&&\s", line)[0].strip() for line in lines]
+    # "etairl resume: …" is what a command says.
+    return [c for c in commands if re.match(r"(\w+=\S* )*etairl [\w-]+(?: [^…]*)?$", c)]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(p, id=str(p.relative_to(ROOT))) for p in PAGES if plain_commands(p)],
+)
+def test_commands_that_are_not_run_are_understood(page: Path):
+    for command in plain_commands(page):
+        check_command(re.sub(r"^(\w+=\S* )+", "", command))
+
+
+def check_command(command: str) -> None:
+    """The program knows these options; a script is there."""
+    words = shlex.split(command)
+    match words[0]:
+        case "python":
+            assert (ROOT / words[1]).is_file(), command
+        case "chromium":
+            pass
+        case "etairl":
+            assert understood(words[1:]), command
+        case other:
+            raise AssertionError(f"{other}: not a program that a reader has")
+
+
+class Understood(BaseException):
+    """Raised in the place of what a command would do."""
+
+
+def understood(words: list[str]) -> bool:
+    """Whether a command reads its arguments without complaint; it is stopped there."""
+    read = tyro.cli
+
+    def stop(*given, **options):
+        read(*given, **options)
+        raise Understood
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tyro, "cli", stop)
+        try:
+            return call(*words).returncode == 0
+        except Understood:
+            return True
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, id=str(page.relative_to(ROOT))) for page in PAGES]
+)
+def test_pages_have_words_of_the_field(page: Path):
+    """Those that readers stumbled over."""
+    odd = (
+        r"in the box (?!\$)|\btroubles?\b|\bis no (?!longer|more|better|μ)[a-z]|"
+        r"\bgo(?:es|ing)? on\b|D right\b|everything random|foretold|"
+        r"has to say|[Mm]oving pictures|\binvents?\b|\btwins\b"
+    )
+    text = re.sub(r"there is no", "", page.read_text(), flags=re.I)
+    assert not re.findall(odd, text)
