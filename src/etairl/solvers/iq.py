@@ -17,7 +17,6 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from typing_extensions import override
 
 from etairl.buffers import EpisodeBuffer, Episodes
-from etairl.costs.family import Points
 from etairl.experience import Experience, IndexSampler
 from etairl.hyper import enabled, traced
 from etairl.networks import MLP, Rows, Scalar, towards
@@ -30,11 +29,11 @@ from etairl.solvers.iq_losses import (
     start_loss,
     value_loss,
 )
-from etairl.solvers.policy import HeadPolicy
+from etairl.solvers.on_sac import OnSAC
 from etairl.solvers.sac import SAC
 from etairl.solvers.sac_losses import actor_loss
 from etairl.solvers.sac_state import SACState
-from etairl.solvers.solver import Batch, ExpertPairs, Solver, fold_in, mean_info
+from etairl.solvers.solver import Batch, ExpertPairs, fold_in, mean_info
 
 
 class Sides(NamedTuple):
@@ -71,7 +70,7 @@ class IQInfo(NamedTuple):
 
 @traced
 @dataclass(frozen=True)
-class IQ(Solver[SACState]):
+class IQ(OnSAC[SACState]):
     """Soft actor-critic whose critics learn from both sides, and pay no cost."""
 
     plain: SAC
@@ -80,11 +79,6 @@ class IQ(Solver[SACState]):
     sampler: IndexSampler
     """of time indices, for both sides"""
 
-    @property
-    def needs_clone(self) -> bool:
-        """For a warm start, or as what the policy stays close to."""
-        return self.plain.needs_clone
-
     @override
     def implied_cost(self) -> ImpliedCost:
         return ImpliedCost(self.plain)
@@ -92,32 +86,6 @@ class IQ(Solver[SACState]):
     def init(self, key: PRNGKeyArray) -> SACState:
         """Fresh networks and optimisers."""
         return self.plain.init(key)
-
-    def begin(self, state: SACState, shown: Points) -> SACState:
-        """Take the statistics of the demonstrations, if observations are standardised by them."""
-        return self.plain.begin(state, shown)
-
-    def from_clone(self, state: SACState, actor: MLP) -> SACState:
-        """Start from a cloned actor, stay close to it, or both, as the settings say."""
-        return self.plain.from_clone(state, actor)
-
-    def observe(self, state: SACState, observations: Float[np.ndarray, "rows obs"]) -> SACState:
-        """Take new observations into the statistics of the normaliser, if there is one."""
-        return self.plain.observe(state, observations)
-
-    def policy(self, state: SACState) -> HeadPolicy:
-        """The policy as it is now, on the host."""
-        return self.plain.policy(state)
-
-    def settled(self, state: SACState) -> SACState:
-        """With the averaged actor, if there is one."""
-        return self.plain.settled(state)
-
-    @override
-    def log_prob(
-        self, state: SACState, obs: Float[Array, "*rows obs"], act: Float[Array, "*rows act"]
-    ) -> Float[Array, "*rows"]:
-        return self.plain.log_prob(state, obs, act)
 
     def draw(self, rng: np.random.Generator, data: Experience) -> IQDraw:
         """Transitions of either side, by the sampler of the run."""

@@ -22,10 +22,10 @@ from etairl.experience import Experience
 from etairl.hyper import enabled, traced
 from etairl.networks import MLP, Normaliser, Rows, Scalar, orthogonal, start_optimiser
 from etairl.regularisers import Entropy, Regulariser
+from etairl.solvers.actor_solver import ActorSolver
 from etairl.solvers.clock import Clock, make_clock
 from etairl.solvers.draws import newest_rows
-from etairl.solvers.heads import LOG_STD_MAX, LOG_STD_MIN, Head, make_head
-from etairl.solvers.policy import HeadPolicy
+from etairl.solvers.heads import LOG_STD_MAX, LOG_STD_MIN
 from etairl.solvers.ppo_config import PPOConfig
 from etairl.solvers.ppo_losses import (
     Advantages,
@@ -37,7 +37,7 @@ from etairl.solvers.ppo_losses import (
     standardised,
 )
 from etairl.solvers.ppo_state import Networks, PPODraw, PPOInfo, PPOState
-from etairl.solvers.solver import Batch, CostFunction, Solver
+from etairl.solvers.solver import Batch, CostFunction
 from etairl.types import Spec
 
 _FIRST_STD = 0.1, 1.0
@@ -56,7 +56,7 @@ class _Minibatch(NamedTuple):
 
 @traced
 @dataclass(frozen=True)
-class PPO(Solver[PPOState]):
+class PPO(ActorSolver[PPOState]):
     """Proximal policy optimisation for a task of the given sizes."""
 
     config: PPOConfig
@@ -69,11 +69,6 @@ class PPO(Solver[PPOState]):
     """the weighting that the advantages follow; None for plain discounting"""
     horizon: int = 0
     """of an episode, with a weighting"""
-
-    @property
-    def head(self) -> Head:
-        """Continuous or discrete."""
-        return make_head(self.spec)
 
     @property
     def clock(self) -> Clock | None:
@@ -104,34 +99,12 @@ class PPO(Solver[PPOState]):
 
     @override
     def begin(self, state: PPOState, shown: Points) -> PPOState:
-        if self.config.normalise == "demonstrations":
-            state = state._replace(normaliser=Normaliser.of(np.asarray(shown.obs)))
+        """With the statistics of the demonstrations, and of their actions, where asked for."""
+        state = self.in_units_of(state, shown)
         if self.config.first_std is None and self.spec.discrete_actions is None:
-            act = np.asarray(shown.act)[np.asarray(self._in_world(shown.obs)) > 0.0]
+            act = np.asarray(shown.act)[np.asarray(self.in_world(shown.obs)) > 0.0]
             state = state._replace(actor=_as_shown(state.actor, act))
         return state
-
-    @override
-    def observe(self, state: PPOState, observations: Float[np.ndarray, "rows obs"]) -> PPOState:
-        if self.config.normalise == "running":
-            return state._replace(normaliser=state.normaliser.seen(observations))
-        return state
-
-    @override
-    def policy(self, state: PPOState) -> HeadPolicy:
-        return HeadPolicy(state.actor, self.head, self.spec, self._normaliser(state))
-
-    @override
-    def log_prob(
-        self, state: PPOState, obs: Float[Array, "*rows obs"], act: Float[Array, "*rows act"]
-    ) -> Float[Array, "*rows"]:
-        return self._log_prob(state, obs, act)
-
-    @jax.jit
-    def _log_prob(self, state: PPOState, obs: Array, act: Array) -> Array:
-        flat = obs.reshape(-1, obs.shape[-1]), act.reshape(-1, act.shape[-1])
-        log_prob = self.head.log_prob(state.actor, self._seen(state, flat[0]), flat[1])
-        return (self._in_world(flat[0]) * log_prob).reshape(obs.shape[:-1])
 
     @override
     def draw(self, rng: np.random.Generator, data: Experience) -> PPODraw:
@@ -173,8 +146,8 @@ class PPO(Solver[PPOState]):
             paid = cost(cost_state, batch.obs, batch.act, batch.next_obs)
             batch = batch._replace(cost=paid)
         # In the absorbing state there is nothing to decide, but it has a value.
-        decides = drawn.mask * self._in_world(batch.obs)
-        obs = self._seen(state, batch.obs)
+        decides = drawn.mask * self.in_world(batch.obs)
+        obs = self.seen(state, batch.obs)
         old = self.head.log_prob(state.actor, obs, batch.act)
         targets = self.advantages(state, batch, drawn.last, old * decides, clock)
         now = self._critic(state.critic, obs)
@@ -226,7 +199,7 @@ class PPO(Solver[PPOState]):
         if enabled(config.temperature):
             reward = reward - config.temperature * self.omega.drawn(log_prob)
         reward = reward / state.scale
-        obs, next_obs = self._seen(state, batch.obs), self._seen(state, batch.next_obs)
+        obs, next_obs = self.seen(state, batch.obs), self.seen(state, batch.next_obs)
         goes_on = 1.0 - batch.terminated
         v_after = self._critic(networks.critic, next_obs)
         v = Values(self._critic(networks.critic, obs), goes_on * v_after)
@@ -237,7 +210,7 @@ class PPO(Solver[PPOState]):
         now, after = clock.at(batch.time), clock.at(batch.time + 1)
         u_after = self._critic(networks.u_critic, after.beside(next_obs))
         # Where the wait ends for certain, and in the absorbing state, U is what is paid from there.
-        waits = (after.chance < 1.0) & (self._in_world(batch.next_obs) > 0.0)
+        waits = (after.chance < 1.0) & (self.in_world(batch.next_obs) > 0.0)
         u = Values(
             self._critic(networks.u_critic, now.beside(obs)),
             goes_on * jnp.where(waits, u_after, v_after),
@@ -270,15 +243,6 @@ class PPO(Solver[PPOState]):
         if clock is None or batch.time is None:
             return obs
         return clock.at(batch.time).beside(obs)
-
-    def _seen(self, state: PPOState, obs: Array) -> Array:
-        return obs if (normaliser := self._normaliser(state)) is None else normaliser(obs)
-
-    def _normaliser(self, state: PPOState) -> Normaliser | None:
-        return None if self.config.normalise == "none" else state.normaliser
-
-    def _in_world(self, obs: Array) -> Rows:
-        return 1.0 - obs[:, -1] if self.absorbing else jnp.ones(len(obs))
 
     def _clipped(self, grads: Networks) -> Networks:
         """Each network by itself: a critic that is far off must not slow down the actor."""

@@ -13,17 +13,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 from typing_extensions import override
 
-from etairl.costs.family import Points
 from etairl.experience import Experience
 from etairl.hyper import Number, enabled, traced
 from etairl.networks import MLP, Normaliser, Rows, Scalar, init_pair, start_optimiser, towards
 from etairl.regularisers import Entropy, Regulariser
+from etairl.solvers.actor_solver import ActorSolver
 from etairl.solvers.draws import expert_pairs, replay_batches
-from etairl.solvers.heads import Head, make_head
-from etairl.solvers.policy import HeadPolicy
 from etairl.solvers.sac_config import OffPolicy, SACConfig
 from etairl.solvers.sac_losses import actor_loss, critic_loss, soft_target, temperature_loss
 from etairl.solvers.sac_state import SACDraw, SACInfo, SACState
@@ -31,7 +29,6 @@ from etairl.solvers.solver import (
     Batch,
     CostFunction,
     ExpertPairs,
-    Solver,
     fold_in,
     mean_info,
     relabelled_scan,
@@ -41,7 +38,7 @@ from etairl.types import InputError, Spec
 
 @traced
 @dataclass(frozen=True)
-class SAC(Solver[SACState]):
+class SAC(ActorSolver[SACState]):
     """Soft actor-critic for a task of the given sizes."""
 
     config: SACConfig
@@ -61,16 +58,6 @@ class SAC(Solver[SACState]):
     def needs_next(self) -> bool:
         """For a share of the expert's transitions."""
         return enabled(self.play.expert_share)
-
-    @property
-    def normalises(self) -> bool:
-        """Whether observations are standardised."""
-        return self.config.normalise != "none"
-
-    @property
-    def head(self) -> Head:
-        """Continuous or discrete."""
-        return make_head(self.spec)
 
     def init(self, key: PRNGKeyArray) -> SACState:
         """Fresh networks and optimisers."""
@@ -94,12 +81,6 @@ class SAC(Solver[SACState]):
             critic_optimiser=start_optimiser(self.optimiser(1.0), critics),
             temperature_optimiser=start_optimiser(self.optimiser(1.0), log_temperature),
         )
-
-    def begin(self, state: Any, shown: Points) -> Any:
-        """Take the statistics of the demonstrations, if observations are standardised by them."""
-        if self.config.normalise != "demonstrations":
-            return state
-        return state._replace(normaliser=Normaliser.of(np.asarray(shown.obs)))
 
     def from_clone(self, state: Any, actor: MLP) -> Any:
         """Start from a cloned actor, stay close to it, or both, as the settings say."""
@@ -125,35 +106,9 @@ class SAC(Solver[SACState]):
             scans.append(batches)
         return SACDraw(scans, data.cycle < play.critic_cycles, data.progress)
 
-    def observe(self, state: SACState, observations: Float[np.ndarray, "rows obs"]) -> SACState:
-        """Take new observations into the statistics of the normaliser, if there is one."""
-        if self.config.normalise != "running":
-            return state
-        return state._replace(normaliser=state.normaliser.seen(observations))
-
-    def policy(self, state: SACState) -> HeadPolicy:
-        """The policy as it is now, on the host."""
-        normaliser = state.normaliser if self.normalises else None
-        return HeadPolicy(state.actor, self.head, self.spec, normaliser)
-
     def settled(self, state: Any) -> Any:
         """With the averaged actor, if there is one."""
         return state if state.average is None else state._replace(actor=state.average)
-
-    @override
-    def log_prob(
-        self, state: SACState, obs: Float[Array, "*rows obs"], act: Float[Array, "*rows act"]
-    ) -> Float[Array, "*rows"]:
-        r"""$\log\pi(a \mid s)$ of actions as the head sees them; 0 in the absorbing state."""
-        return self._log_prob(state, obs, act)
-
-    @jax.jit
-    def _log_prob(self, state: SACState, obs: Array, act: Array) -> Array:
-        shape = obs.shape[:-1]
-        obs, act = obs.reshape(-1, obs.shape[-1]), act.reshape(-1, act.shape[-1])
-        mask = self.in_world(obs)
-        obs = self.seen(state, obs)
-        return (mask * self.head.log_prob(state.actor, obs, act)).reshape(shape)
 
     def update(
         self, state: SACState, batch: Batch, key: PRNGKeyArray, critics_only: bool = False
@@ -278,14 +233,6 @@ class SAC(Solver[SACState]):
         obs = self.seen(state, expert.obs)
         cloned = jax.grad(self.head.cloning_loss)(state.actor, obs, expert.act)
         return jax.tree.map(lambda own, theirs: own + self.play.cloning * theirs, grads, cloned)
-
-    def seen(self, state: Any, obs: Float[Array, "batch obs"]) -> Float[Array, "batch obs"]:
-        """Observations as the networks see them."""
-        return state.normaliser(obs) if self.normalises else obs
-
-    def in_world(self, obs: Float[Array, "batch obs"]) -> Rows:
-        """1 where there is something to decide, 0 in the absorbing state."""
-        return 1.0 - obs[:, -1] if self.absorbing else jnp.ones(len(obs))
 
     def step(self, rate: Number, grads: Any, optimiser: Any, params: Any) -> tuple[Any, Any]:
         """New parameters, and their optimiser."""

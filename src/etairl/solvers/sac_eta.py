@@ -21,16 +21,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
-from etairl.costs.family import Points
 from etairl.eta import Eta
 from etairl.experience import Experience
 from etairl.hyper import traced
-from etairl.networks import MLP, init_pair, start_optimiser, towards
+from etairl.networks import init_pair, start_optimiser, towards
 from etairl.solvers.clock import Clock, make_clock
 from etairl.solvers.heads import Seen
-from etairl.solvers.policy import HeadPolicy
+from etairl.solvers.on_sac import OnSAC
 from etairl.solvers.sac import SAC
 from etairl.solvers.sac_eta_losses import eta_actor_loss, u_target
 from etairl.solvers.sac_losses import critic_loss
@@ -38,7 +37,6 @@ from etairl.solvers.sac_state import EtaInfo, EtaState, SACDraw
 from etairl.solvers.solver import (
     Batch,
     CostFunction,
-    Solver,
     fold_in,
     mean_info,
     relabelled_scan,
@@ -47,7 +45,7 @@ from etairl.solvers.solver import (
 
 @traced
 @dataclass(frozen=True)
-class SACEta(Solver[EtaState]):
+class SACEta(OnSAC[EtaState]):
     """Soft actor-critic with two critics, for episodes of at most `horizon` steps."""
 
     plain: SAC
@@ -57,16 +55,6 @@ class SACEta(Solver[EtaState]):
 
     def __post_init__(self):
         _ = self.clock  # refuses a law that has too little mass on an episode
-
-    @property
-    def needs_next(self) -> bool:
-        """For a share of the expert's transitions."""
-        return self.plain.needs_next
-
-    @property
-    def needs_clone(self) -> bool:
-        """For a warm start, or as what the policy stays close to."""
-        return self.plain.needs_clone
 
     @property
     def clock(self) -> Clock:
@@ -86,32 +74,6 @@ class SACEta(Solver[EtaState]):
             u_targets=jax.tree.map(jnp.copy, critics),
             u_optimiser=start_optimiser(self.plain.optimiser(1.0), critics),
         )
-
-    def observe(self, state: EtaState, observations: Float[np.ndarray, "rows obs"]) -> EtaState:
-        """Take new observations into the statistics of the normaliser, if there is one."""
-        return state._replace(normaliser=self.plain.observe(state.plain, observations).normaliser)
-
-    def policy(self, state: EtaState) -> HeadPolicy:
-        """The policy as it is now, on the host."""
-        return self.plain.policy(state.plain)
-
-    def settled(self, state: EtaState) -> EtaState:
-        """With the averaged actor, if there is one."""
-        return self.plain.settled(state)
-
-    def log_prob(
-        self, state: EtaState, obs: Float[Array, "*rows obs"], act: Float[Array, "*rows act"]
-    ) -> Float[Array, "*rows"]:
-        r"""$\log\pi(a \mid s)$ of actions as the head sees them; 0 in the absorbing state."""
-        return self.plain.log_prob(state.plain, obs, act)
-
-    def begin(self, state: EtaState, shown: Points) -> EtaState:
-        """Take the statistics of the demonstrations, if observations are standardised by them."""
-        return self.plain.begin(state, shown)
-
-    def from_clone(self, state: EtaState, actor: MLP) -> EtaState:
-        """Start from a cloned actor, stay close to it, or both, as the settings say."""
-        return self.plain.from_clone(state, actor)
 
     def draw(self, rng: np.random.Generator, data: Experience) -> SACDraw:
         """As for soft actor-critic, with time indices."""
