@@ -1,6 +1,7 @@
-"""A solver and a family of costs that are not of the package join by an entry in a dictionary.
+"""Solvers and costs that are not of the package join by an entry in a dictionary.
 
-Both are written here as a user would, and go through everything that the package's own do.
+An on-policy solver, a family of costs, and a game without a cost player are written here as a user
+would, and go through everything that the package's own do.
 """
 
 import inspect
@@ -19,14 +20,16 @@ import etairl
 from etairl.algorithms.grl import GrlConfig, grl
 from etairl.algorithms.registry import ALGORITHMS, Algorithm
 from etairl.costs.family import Cost, CostConfig, standard_units
+from etairl.costs.implied import ImpliedConfig
 from etairl.experience import Experience, World
 from etairl.hyper import traced
 from etairl.networks import MLP, Normaliser, start_optimiser
 from etairl.regularisers import Unregularised
+from etairl.solvers.draws import expert_pairs
 from etairl.solvers.heads import make_head
 from etairl.solvers.players import SOLVERS
 from etairl.solvers.policy import HeadPolicy
-from etairl.solvers.solver import Batch, Solver, SolverConfig
+from etairl.solvers.solver import Batch, ExpertPairs, Solver, SolverConfig
 from etairl.tasks import make_task
 from etairl.training.config_files import read_config
 from etairl.training.flat import configure
@@ -168,11 +171,97 @@ NEAR = Algorithm(
 )
 
 
+@traced
+@dataclass(frozen=True)
+class Surprise(Cost):
+    r"""$-\log\pi(a \mid s)$ of the solver itself: nobody plays it."""
+
+    spec: Spec
+    learns: ClassVar[bool] = False
+
+    def init(self, key, expert):
+        return Likelihood(self.spec, 1.0).init(key).actor
+
+    def learned(self, state, solver):
+        return solver.actor
+
+    def __call__(self, state, obs, act, next_obs):
+        return -make_head(self.spec).log_prob(state, obs, act)
+
+    def updates(self, key, state, own, expert, log_prob):
+        return state, None
+
+
+@traced
+@dataclass(frozen=True)
+class Likelihood(Solver[ReinforceState]):
+    """Makes the expert's actions likely, and says that likely actions cost little."""
+
+    spec: Spec
+    rate: float
+
+    @property
+    def head(self):
+        return make_head(self.spec)
+
+    def implied_cost(self):
+        return Surprise(self.spec)
+
+    def init(self, key):
+        seen, adam = self.spec.obs_dim, optax.adam(1.0)
+        actor = MLP.init(key, (seen, 16, self.head.shape.actor_outputs), "tanh")
+        return ReinforceState(actor, Normaliser.identity(seen), start_optimiser(adam, actor))
+
+    def policy(self, state):
+        return HeadPolicy(state.actor, self.head, self.spec)
+
+    def log_prob(self, state, obs, act):
+        return self.head.log_prob(state.actor, obs, act)
+
+    def draw(self, rng: np.random.Generator, data: Experience) -> ExpertPairs:
+        return expert_pairs(rng, data, (30, 32))
+
+    @jax.jit
+    def updates(self, key, state, drawn, cost=None, cost_state=None):
+        def step(carry, pairs):
+            actor, optimiser = carry
+            loss, grads = jax.value_and_grad(lambda a: -self.head.log_prob(a, *pairs).mean())(actor)
+            change, optimiser = optax.adam(self.rate).update(grads, optimiser)
+            return (optax.apply_updates(actor, change), optimiser), loss
+
+        (actor, optimiser), losses = jax.lax.scan(step, (state.actor, state.optimiser), drawn)
+        return ReinforceState(actor, state.normaliser, optimiser), ReinforceInfo(losses.mean())
+
+
+@dataclass(frozen=True)
+class LikelihoodSettings(SolverConfig):
+    kind: ClassVar[str] = "likelihood"
+    temperature: ClassVar[float | None] = None
+    gamma_rl: float = 0.99
+    likelihood_rate: float = 1e-2
+
+    def make(self, world: World) -> Likelihood:
+        return Likelihood(world.spec, self.likelihood_rate)
+
+
+ALONE = Algorithm(
+    "alone",
+    "actions of the expert are likely, and likely ones are cheap",
+    psi="none",
+    costs="-log pi",
+    eta="dirac:0",
+    cost=ImpliedConfig(),
+    solver="likelihood",
+)
+
+
 @pytest.fixture(autouse=True)
 def joined(monkeypatch):
     """All that it takes: no file of the package knows them."""
     monkeypatch.setitem(SOLVERS, "reinforce", ReinforceSettings)
     monkeypatch.setitem(ALGORITHMS, "near", NEAR)
+    monkeypatch.setitem(SOLVERS, "likelihood", LikelihoodSettings)
+    monkeypatch.setitem(ALGORITHMS, "alone", ALONE)
 
 
 @pytest.mark.parametrize(
@@ -180,8 +269,9 @@ def joined(monkeypatch):
     [
         (ReinforceState, ReinforceInfo, Reinforce, ReinforceSettings),
         (MeanState, MeanInfo, MeanSettings, DistanceToMean),
+        (ReinforceState, ReinforceInfo, Likelihood, LikelihoodSettings, Surprise),
     ],
-    ids=["solver", "cost"],
+    ids=["solver", "cost", "no cost player"],
 )
 def test_it_takes_few_lines(parts):
     lines = sum(len(inspect.getsource(part).splitlines()) for part in parts)
@@ -194,12 +284,15 @@ def test_they_are_what_the_game_asks_for():
     assert isinstance(ReinforceSettings(), SolverConfig)
     assert isinstance(DistanceToMean(), Cost)
     assert isinstance(MeanSettings(), CostConfig)
+    assert isinstance(Likelihood(spec, 0.1), Solver)
+    assert isinstance(Surprise(spec), Cost)
 
 
 CHOICES = {
     "solver": {"solver": "reinforce", "omega": "none", "reinforce_rate": 0.02},
     "cost": {"algorithm": "near", "steepness": 2.0},
     "both": {"algorithm": "near", "solver": "reinforce", "omega": "none"},
+    "no cost player": {"algorithm": "alone", "likelihood_rate": 0.02},
 }
 
 
@@ -209,14 +302,18 @@ def test_it_is_trained_judged_resumed_and_kept(change, tmp_path):
     rows = []
     result = etairl.train(config, tmp_path / "whole", watch=rows.append)
     assert len(rows) == 6
-    assert ("cost/gap" in rows[0]) == ("algorithm" in change)
-    assert ("solver/loss" in rows[0]) == ("solver" in change)
+    assert ("cost/gap" in rows[0]) == (change.get("algorithm") == "near")
+    assert ("solver/loss" in rows[0]) == (config.solver.kind != "sac")
     assert all(np.isfinite(value) for row in rows for value in row.values())
     assert read_config(tmp_path / "whole") == result.config == config
     judged = {found.name: found for found in result.evaluate(4, cloning=False)}
     assert judged["learner"].episodes == 4
     seen = result.demonstrations
-    assert np.isfinite(result.cost(seen.observations, seen.actions)).all()
+    paid = result.cost(seen.observations, seen.actions)
+    assert np.isfinite(paid).all()
+    if config.choices.solver is not None:  # its loss is the cost of what the expert does
+        assert rows[-1]["solver/loss"] < rows[0]["solver/loss"] - 1.0
+        assert paid.mean() < rows[0]["solver/loss"] - 1.0
 
     broken = tmp_path / "broken"
     with open_run(config, broken) as run, closing(run.play()) as reports:
