@@ -147,7 +147,7 @@ def test_draws_have_the_time_weights_of_the_run(eta, gamma_irl):
         FutureSampler(eta, gamma_irl, "exact"),
     )
     rng, data = np.random.default_rng(0), Experience(own, own.newest(), expert, 0)
-    (drawn,) = solver.draw(rng, data).scans
+    (drawn,) = solver.draw(rng, data).batches
     assert drawn.own.obs.shape == drawn.expert.obs.shape == drawn.start.shape
     first = {tuple(row) for row in demos.observations[demos.times == eta.k]}
     after = {tuple(row) for row in demos.observations[demos.times == eta.k + 1]}

@@ -3,6 +3,7 @@
 `discriminator` (MEGAN, GAIL) and `shaped` (AIRL) are costs that read such a classifier.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
@@ -11,7 +12,9 @@ import jax
 import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
+from typing_extensions import override
 
+from etairl.costs.family import Cost, LogProb, Points
 from etairl.costs.losses import (
     CostInfo,
     Loss,
@@ -109,6 +112,30 @@ class DiscriminatorState(NamedTuple):
         mean, scale = units
         optimiser = start_optimiser(optax.adam(config.lr_d), network)
         return DiscriminatorState(network, mean, scale, optimiser)
+
+
+class AgainstPolicy(Cost):
+    """A family whose classifier reads the cost against the density of the policy that acted."""
+
+    @override
+    def updates(
+        self, key: PRNGKeyArray, state: Any, own: Points, expert: Points, log_prob: LogProb
+    ) -> tuple[Any, Any]:
+        sides = ((side, log_prob(side.obs, side.act)) for side in (own, expert))
+        return self._compiled(key, state, *sides)
+
+    @jax.jit
+    def _compiled(self, key: PRNGKeyArray, state: Any, own: Any, expert: Any) -> tuple[Any, Any]:
+        return self.scan(key, state, own, expert)
+
+    @abstractmethod
+    def scan(self, key: PRNGKeyArray, state: Any, own: Any, expert: Any) -> tuple[Any, Any]:
+        """The updates, to be compiled; a side is its points and their log pi."""
+
+    @override
+    def stored(self, state: Any) -> Any:
+        """All but the optimiser."""
+        return state._replace(optimiser=())
 
 
 def adversarial_updates(

@@ -23,9 +23,14 @@ import optax
 from jaxtyping import Array, PRNGKeyArray
 from typing_extensions import override
 
-from etairl.costs.adversarial import DiscriminatorConfig, DiscriminatorState, adversarial_updates
+from etairl.costs.adversarial import (
+    AgainstPolicy,
+    DiscriminatorConfig,
+    DiscriminatorState,
+    adversarial_updates,
+)
 from etairl.costs.density import Density
-from etairl.costs.family import Cost, CostConfig, LogProb, Players, Points, View, standard_units
+from etairl.costs.family import CostConfig, Players, Points, View, standard_units
 from etairl.costs.losses import spectrally_normalised
 from etairl.costs.shaped import check_read_against_policy
 from etairl.experience import World
@@ -110,7 +115,7 @@ class EmpoweredConfig(CostConfig):
 
 @traced
 @dataclass(frozen=True)
-class EmpoweredCost(Cost):
+class EmpoweredCost(AgainstPolicy):
     """A cost family of the template: EAIRL's, of states and actions."""
 
     config: EmpoweredConfig
@@ -145,20 +150,8 @@ class EmpoweredCost(Cost):
         told, phi = self._told(state.models, x, points), self._phi(state.models.potential, x)
         return cost + self._shaping(state, x) + self.config.empowerment * (phi - told)
 
-    def updates(
-        self,
-        key: PRNGKeyArray,
-        state: EmpoweredState,
-        own: Points,
-        expert: Points,
-        log_prob: LogProb,
-    ) -> tuple[EmpoweredState, EmpoweredInfo]:
-        """The models first, then the classifier; info is averaged over the updates."""
-        sides = ((side, log_prob(side.obs, side.act)) for side in (own, expert))
-        return self._scan(key, state, *sides)
-
-    @jax.jit
-    def _scan(
+    @override
+    def scan(
         self, key: PRNGKeyArray, state: EmpoweredState, own: Any, expert: Any
     ) -> tuple[EmpoweredState, EmpoweredInfo]:
         adam = optax.adam(self.config.network.lr_d)

@@ -21,9 +21,14 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 from typing_extensions import override
 
-from etairl.costs.adversarial import DiscriminatorConfig, DiscriminatorState, adversarial_updates
+from etairl.costs.adversarial import (
+    AgainstPolicy,
+    DiscriminatorConfig,
+    DiscriminatorState,
+    adversarial_updates,
+)
 from etairl.costs.density import Density
-from etairl.costs.family import Cost, CostConfig, LogProb, Players, Points, standard_units
+from etairl.costs.family import CostConfig, Players, Points, standard_units
 from etairl.costs.losses import CostInfo, spectrally_normalised
 from etairl.experience import World
 from etairl.hyper import traced
@@ -95,7 +100,7 @@ class RegularisedConfig(CostConfig):
 
 @traced
 @dataclass(frozen=True)
-class RegularisedCost(Cost):
+class RegularisedCost(AgainstPolicy):
     """A cost family of the template: RAIRL's, of states and actions."""
 
     config: RegularisedConfig
@@ -123,20 +128,8 @@ class RegularisedCost(Cost):
         cost = network.cost(x, act, self._in_world(obs))
         return cost + network.visits(x)[:, 0] if self.visits else cost
 
-    def updates(
-        self,
-        key: PRNGKeyArray,
-        state: DiscriminatorState,
-        own: Points,
-        expert: Points,
-        log_prob: LogProb,
-    ) -> tuple[DiscriminatorState, CostInfo]:
-        """Many updates of the classifier in one compiled scan; info is averaged over them."""
-        sides = ((side, log_prob(side.obs, side.act)) for side in (own, expert))
-        return self._scan(key, state, *sides)
-
-    @jax.jit
-    def _scan(
+    @override
+    def scan(
         self, key: PRNGKeyArray, state: DiscriminatorState, own: Any, expert: Any
     ) -> tuple[DiscriminatorState, CostInfo]:
         def inputs(state: DiscriminatorState, batch: tuple[Points, Array]) -> Array:
@@ -151,10 +144,6 @@ class RegularisedCost(Cost):
 
     def _in_world(self, obs: Array) -> Rows:
         return 1.0 - obs[..., -1] if self.absorbing else jnp.ones(obs.shape[:-1])
-
-    def stored(self, state: DiscriminatorState) -> DiscriminatorState:
-        """All but the optimiser."""
-        return state._replace(optimiser=())
 
     def portable(self) -> "RegularisedCost":
         """The cost of the density, for which it is the optimal policy."""

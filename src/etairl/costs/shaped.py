@@ -21,8 +21,13 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 from typing_extensions import override
 
-from etairl.costs.adversarial import DiscriminatorConfig, DiscriminatorState, adversarial_updates
-from etairl.costs.family import Cost, CostConfig, LogProb, Players, Points, standard_units
+from etairl.costs.adversarial import (
+    AgainstPolicy,
+    DiscriminatorConfig,
+    DiscriminatorState,
+    adversarial_updates,
+)
+from etairl.costs.family import CostConfig, Players, Points, standard_units
 from etairl.costs.losses import CostInfo, spectrally_normalised
 from etairl.experience import World
 from etairl.hyper import traced
@@ -74,7 +79,7 @@ class ShapedConfig(CostConfig):
 
 @traced
 @dataclass(frozen=True)
-class ShapedCost(Cost):
+class ShapedCost(AgainstPolicy):
     """A cost family of the template: AIRL's, of states and next states."""
 
     config: ShapedConfig
@@ -105,20 +110,8 @@ class ShapedCost(Cost):
         cost = network.shaped(x, next_x) if self.shaping else network.cost(x)
         return cost[:, 0]
 
-    def updates(
-        self,
-        key: PRNGKeyArray,
-        state: DiscriminatorState,
-        own: Points,
-        expert: Points,
-        log_prob: LogProb,
-    ) -> tuple[DiscriminatorState, CostInfo]:
-        """Many updates of the classifier in one compiled scan; info is averaged over them."""
-        sides = ((side, log_prob(side.obs, side.act)) for side in (own, expert))
-        return self._scan(key, state, *sides)
-
-    @jax.jit
-    def _scan(
+    @override
+    def scan(
         self, key: PRNGKeyArray, state: DiscriminatorState, own: Any, expert: Any
     ) -> tuple[DiscriminatorState, CostInfo]:
         def inputs(state: DiscriminatorState, batch: tuple[Points, Array]) -> Array:
@@ -129,10 +122,6 @@ class ShapedCost(Cost):
         network = self.config.network
         # log pi, the last column, gets no noise.
         return adversarial_updates(network, key, state, own, expert, inputs, exact=1)
-
-    def stored(self, state: DiscriminatorState) -> DiscriminatorState:
-        """All but the optimiser."""
-        return state._replace(optimiser=())
 
     def portable(self) -> "ShapedCost":
         """The state-only cost, without shaping."""

@@ -6,7 +6,7 @@ kind $\chi^2$ it is a regression with bounded targets (Al-Hafez et al. 2023). Ev
 loss of the critics is that of soft actor-critic.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -32,8 +32,8 @@ from etairl.solvers.iq_losses import (
 from etairl.solvers.on_sac import OnSAC
 from etairl.solvers.sac import SAC
 from etairl.solvers.sac_losses import actor_loss
-from etairl.solvers.sac_state import SACState
-from etairl.solvers.solver import Batch, ExpertPairs, fold_in, mean_info
+from etairl.solvers.sac_state import SACDraw, SACState
+from etairl.solvers.solver import Batch, ExpertPairs, in_scans
 
 
 class Sides(NamedTuple):
@@ -43,15 +43,6 @@ class Sides(NamedTuple):
     expert: Batch
     start: Float[Array, "*updates batch obs"] | None
     r"""states of the expert drawn from $P^\eta$, where they stand for the learner's rewards"""
-
-
-class IQDraw(NamedTuple):
-    """What the updates of a cycle learn from."""
-
-    scans: list[Sides]
-    critics_only: bool = False
-    progress: float = 0.0
-    """of the run, from 0 to 1"""
 
 
 class IQInfo(NamedTuple):
@@ -87,7 +78,7 @@ class IQ(OnSAC[SACState]):
         """Fresh networks and optimisers."""
         return self.plain.init(key)
 
-    def draw(self, rng: np.random.Generator, data: Experience) -> IQDraw:
+    def draw(self, rng: np.random.Generator, data: Experience) -> SACDraw:
         """Transitions of either side, by the sampler of the run."""
         assert data.expert is not None
         play, scans = self.plain.play, []
@@ -104,7 +95,7 @@ class IQ(OnSAC[SACState]):
                     start,
                 )
             )
-        return IQDraw(scans, data.cycle < play.critic_cycles, data.progress)
+        return SACDraw(scans, data.cycle < play.critic_cycles, data.progress)
 
     def update(
         self, state: SACState, sides: Sides, key: PRNGKeyArray, critics_only: bool = False
@@ -173,20 +164,17 @@ class IQ(OnSAC[SACState]):
         self,
         key: PRNGKeyArray,
         state: SACState,
-        drawn: IQDraw,
+        drawn: SACDraw,
         cost: Any = None,
         cost_state: Any = None,
     ) -> tuple[SACState, IQInfo | None]:
         """All updates in compiled scans; no cost is asked. Info is averaged over them."""
-        solver, infos = replace(self, plain=self.plain.paced(drawn.progress)), []
-        for number, sides in enumerate(drawn.scans):
-            state, info = solver._scan(state, sides, fold_in(key, number), drawn.critics_only)
-            infos.append(info)
-        return state, mean_info(infos)
+        solver = self.paced(drawn.progress)
 
-    @override
-    def slowed(self, share: float) -> "IQ":
-        return replace(self, plain=self.plain.slowed(share))
+        def scan(state: SACState, sides: Sides, key: PRNGKeyArray) -> tuple[SACState, IQInfo]:
+            return solver._scan(state, sides, key, drawn.critics_only)
+
+        return in_scans(scan, state, drawn.batches, key)
 
     @partial(jax.jit, static_argnums=4, donate_argnums=1)
     def _scan(

@@ -1,6 +1,7 @@
 """Solvers on top of soft actor-critic: all that they leave to it."""
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, Self, cast
 
 import numpy as np
 from jaxtyping import Array, Float
@@ -47,6 +48,14 @@ class OnSAC(Solver[AnyState]):
     @override
     def settled(self, state: Any) -> Any:
         return self.plain.settled(state)
+
+    @override
+    def slowed(self, share: float) -> Self:
+        return cast(Any, replace)(self, plain=self.plain.slowed(share))
+
+    def paced(self, progress: float) -> Self:
+        """With the learning rates that this part of the run has."""
+        return cast(Any, replace)(self, plain=self.plain.paced(progress))
 
     @override
     def log_prob(

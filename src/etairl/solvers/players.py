@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from typing_extensions import override
 
@@ -55,13 +55,10 @@ class SACSettings(SolverConfig):
             )
 
 
-@dataclass(frozen=True)
-class SACEtaSettings(SolverConfig):
-    """Soft actor-critic that takes the weighting of eta into account, with a second critic."""
+class _OnTop(SolverConfig):
+    """Settings of a solver on top of another: what they share."""
 
-    kind: ClassVar[str] = "sac-eta"
-    weighs_time: ClassVar[bool] = True
-    plain: SACSettings = field(default_factory=SACSettings)
+    plain: Any
 
     @property
     @override
@@ -73,17 +70,28 @@ class SACEtaSettings(SolverConfig):
     def temperature(self) -> float | None:
         return self.plain.temperature
 
+    @override
+    def check(self, omega: Regulariser) -> None:
+        self.plain.check(omega)
+
+    @override
+    def warnings(self, eta: Eta, gamma_irl: float, horizon: int) -> list[str]:
+        if not self.weighs_time:
+            return []
+        return time_warnings(self.kind, eta, self.gamma_rl, gamma_irl, horizon)
+
+
+@dataclass(frozen=True)
+class SACEtaSettings(_OnTop):
+    """Soft actor-critic that takes the weighting of eta into account, with a second critic."""
+
+    kind: ClassVar[str] = "sac-eta"
+    weighs_time: ClassVar[bool] = True
+    plain: SACSettings = field(default_factory=SACSettings)
+
     def make(self, world: World) -> SAC | SACEta:
         """The solver of a run: one critic where that is exact, else two."""
         return sac_eta(self.plain.make(world), world.eta, world.horizon)
-
-    def check(self, omega: Regulariser) -> None:
-        """Refuse settings that contradict each other."""
-        self.plain.check(omega)
-
-    def warnings(self, eta: Eta, gamma_irl: float, horizon: int) -> list[str]:
-        """Where it is plain SAC, what it cannot learn, and where the players disagree."""
-        return time_warnings(self.kind, eta, self.gamma_rl, gamma_irl, horizon)
 
 
 @dataclass(frozen=True)
@@ -114,22 +122,12 @@ class PPOSettings(SolverConfig):
 
 
 @dataclass(frozen=True)
-class PPOEtaSettings(SolverConfig):
+class PPOEtaSettings(_OnTop):
     """Proximal policy optimisation that takes the weighting of eta into account."""
 
     kind: ClassVar[str] = "ppo-eta"
     weighs_time: ClassVar[bool] = True
     plain: PPOSettings = field(default_factory=PPOSettings)
-
-    @property
-    @override
-    def gamma_rl(self) -> float:
-        return self.plain.gamma_rl
-
-    @property
-    @override
-    def temperature(self) -> float | None:
-        return self.plain.temperature
 
     @override
     def make(self, world: World) -> PPO:
@@ -140,17 +138,9 @@ class PPOEtaSettings(SolverConfig):
             return replace(plain, config=replace(plain.config, gamma_rl=beta))
         return replace(plain, eta=world.eta, horizon=world.horizon)
 
-    @override
-    def check(self, omega: Regulariser) -> None:
-        self.plain.check(omega)
-
-    @override
-    def warnings(self, eta: Eta, gamma_irl: float, horizon: int) -> list[str]:
-        return time_warnings(self.kind, eta, self.gamma_rl, gamma_irl, horizon)
-
 
 @dataclass(frozen=True)
-class IQSettings(SolverConfig):
+class IQSettings(_OnTop):
     """Inverse soft Q-learning: critics that imply a cost; the algorithm iq."""
 
     kind: ClassVar[str] = "iq"
@@ -167,16 +157,6 @@ class IQSettings(SolverConfig):
             ),
         )
     )
-
-    @property
-    @override
-    def gamma_rl(self) -> float:
-        return self.plain.gamma_rl
-
-    @property
-    @override
-    def temperature(self) -> float | None:
-        return self.plain.temperature
 
     @override
     def make(self, world: World) -> IQ:

@@ -29,8 +29,7 @@ from etairl.solvers.solver import (
     Batch,
     CostFunction,
     ExpertPairs,
-    fold_in,
-    mean_info,
+    in_scans,
     relabelled_scan,
 )
 from etairl.types import InputError, Spec
@@ -164,13 +163,12 @@ class SAC(ActorSolver[SACState]):
         cost_state: Any = None,
     ) -> tuple[SACState, SACInfo | None]:
         """All updates in compiled scans; info is averaged over them."""
-        solver, infos = self.paced(drawn.progress), []
-        for number, batches in enumerate(drawn.batches):
-            state, info = solver._scan(
-                state, batches, fold_in(key, number), cost, cost_state, drawn.critics_only
-            )
-            infos.append(info)
-        return state, mean_info(infos)
+        solver = self.paced(drawn.progress)
+
+        def scan(state: SACState, batches: Batch, key: PRNGKeyArray) -> tuple[SACState, SACInfo]:
+            return solver._scan(state, batches, key, cost, cost_state, drawn.critics_only)
+
+        return in_scans(scan, state, drawn.batches, key)
 
     def paced(self, progress: float) -> "SAC":
         """With the learning rates that this part of the run has."""

@@ -37,8 +37,7 @@ from etairl.solvers.sac_state import EtaInfo, EtaState, SACDraw
 from etairl.solvers.solver import (
     Batch,
     CostFunction,
-    fold_in,
-    mean_info,
+    in_scans,
     relabelled_scan,
 )
 
@@ -160,19 +159,12 @@ class SACEta(OnSAC[EtaState]):
         cost_state: Any = None,
     ) -> tuple[EtaState, EtaInfo | None]:
         """All updates in compiled scans; info is averaged over them."""
-        solver, infos = replace(self, plain=self.plain.paced(drawn.progress)), []
-        for number, batches in enumerate(drawn.batches):
-            state, info = solver._scan(
-                *(state, batches, fold_in(key, number), cost, cost_state),
-                self.clock,
-                drawn.critics_only,
-            )
-            infos.append(info)
-        return state, mean_info(infos)
+        solver, rest = self.paced(drawn.progress), (self.clock, drawn.critics_only)
 
-    def slowed(self, share: float) -> "SACEta":
-        """The same with a share of its learning rates."""
-        return replace(self, plain=self.plain.slowed(share))
+        def scan(state: EtaState, batches: Batch, key: PRNGKeyArray) -> tuple[EtaState, EtaInfo]:
+            return solver._scan(state, batches, key, cost, cost_state, *rest)
+
+        return in_scans(scan, state, drawn.batches, key)
 
     @partial(jax.jit, static_argnums=7, donate_argnums=1)
     def _scan(

@@ -1,11 +1,11 @@
 """What goes in and out of the updates of soft actor-critic."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import optax
 
 from etairl.networks import MLP, Normaliser, Scalar
-from etairl.solvers.solver import Batch
 
 
 class SACState(NamedTuple):
@@ -75,8 +75,8 @@ class EtaInfo(NamedTuple):
 class SACDraw(NamedTuple):
     """What the updates of a cycle learn from."""
 
-    batches: list[Batch]
-    """one for each scan"""
+    batches: Sequence[Any]
+    """for each scan, with a leading axis: a `Batch`, or what a solver on top of this one takes"""
     critics_only: bool = False
     """actor and temperature stay: critics first learn to judge an actor from elsewhere"""
     progress: float = 0.0

@@ -4,7 +4,7 @@ A solver draws what it wants to learn from (`draw`), so the game need not know w
 off-policy, looks at time indices or clones the expert. To add one, see CONTRIBUTING.md.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import jax
@@ -232,6 +232,20 @@ def mean_info(infos: list[Any]) -> Any:
     if len(infos) < 2:
         return infos[0] if infos else None
     return jax.tree.map(lambda *parts: np.mean(parts), *infos)
+
+
+def in_scans(
+    scan: Callable[[Any, Any, PRNGKeyArray], tuple[Any, Any]],
+    state: Any,
+    drawn: Sequence[Any],
+    key: PRNGKeyArray,
+) -> tuple[Any, Any]:
+    """One scan after the other, each on what was drawn for it; the last state and the mean info."""
+    infos = []
+    for number, part in enumerate(drawn):
+        state, info = scan(state, part, fold_in(key, number))
+        infos.append(info)
+    return state, mean_info(infos)
 
 
 def relabelled_scan(
