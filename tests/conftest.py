@@ -10,6 +10,7 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+from hypothesis import settings
 from imageio_ffmpeg import get_ffmpeg_exe
 from jaxtyping import config
 from threadpoolctl import threadpool_limits
@@ -43,6 +44,10 @@ HASTY = (
     "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1 "
     "--xla_backend_optimization_level=1"  # where JAX does not ask for 0, see `lasting`
 )
+
+# On a busy machine an example takes as long as it takes; no test is about that.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -38,7 +38,7 @@ def test_plain_names_are_left_alone():
     assert markdown_code("a`b") == "``a`b``"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text() | st.sampled_from(HOSTILE))
 def test_yaml_gives_texts_back(text):
     whole = text.encode("utf-8", "replace").decode()

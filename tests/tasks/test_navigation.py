@@ -53,7 +53,7 @@ def land(draw) -> tuple[float, float]:
     return (0.0, 0.0) if wet else point
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(land(), st.tuples(PART, PART))
 def test_a_step_ends_on_land_and_no_way_leads_through_water(position, action):
     reached = moved(position, action)
@@ -68,13 +68,13 @@ def test_a_step_ends_on_land_and_no_way_leads_through_water(position, action):
     assert step @ a >= -1e-12
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(land(), st.tuples(PART, PART))
 def test_one_agent_by_hand_and_many_at_once_agree(position, action):
     assert moved(position, action) == pytest.approx(reference_move(position, action), abs=1e-9)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(LAKE, ANGLE, st.floats(0.05, 1.0), st.floats(0.0, 0.95), st.sampled_from([-1.0, 1.0]))
 def test_contact_is_where_ray_and_circle_meet(lake, angle, gap, miss, side):
     """Aimed to pass the centre at `miss` radii: half a chord before the nearest point."""
@@ -93,7 +93,7 @@ def test_contact_is_where_ray_and_circle_meet(lake, angle, gap, miss, side):
         assert reached == pytest.approx(start + min(1.0, until) * a, abs=1e-9)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(LAKE, ANGLE, st.floats(-1.4, 1.4))
 def test_no_motion_against_a_blocked_direction(lake, angle, lean):
     """On the shore, headed into the lake: every further step stays; along and away it does not."""
