@@ -190,6 +190,22 @@ def test_the_reference_has_every_module():
     assert not {m for m in modules - shown if not m.startswith("etairl.cli.")}
 
 
+def test_the_paper_map_lists_every_module_and_no_other():
+    """By its own name or by that of its package; `.name` stands beside the module before it."""
+    text = (ROOT / "docs/paper-map.md").read_text().partition("## Modules of this release")[2]
+    listed, beside = set(), ""
+    for cell in re.findall(r"^\| (`.*?) \|", text, re.M):
+        for name in re.findall(r"`([\w.]+)`", cell):
+            beside = beside if name.startswith(".") else name.rpartition(".")[0]
+            listed.add(beside + name if name.startswith(".") else name)
+    source = ROOT / "src"
+    paths = [p.relative_to(source).with_suffix("") for p in (source / "etairl").rglob("*.py")]
+    modules = {p.parts for p in paths if not p.name.startswith("__")}
+    held = {m: {".".join(m[: end + 1]) for end in range(1, len(m))} for m in modules}
+    assert not [".".join(module) for module, names in held.items() if not names & listed]
+    assert listed <= set().union(*held.values())
+
+
 def headings(page: Path) -> set[str]:
     """What a link to a place in a page may name: titles, as they are written there, and ids."""
     text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)

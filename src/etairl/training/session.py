@@ -1,7 +1,7 @@
 """The one way to start a run: prepare → lock → open → play → finish.
 
 `train`, `resume`, `demo`, the workers of a study and `etairl.train` all go through `open_run`, and
-`expert` through its twin `open_expert`; whoever wants the game without a folder asks
+`expert` through `open_expert`, which is alike; whoever wants the game without a folder asks
 `Prepared.cycles`. The loop is the algorithm's own generator; here it meets the run directory.
 Everything that is written per cycle follows from the settings alone: a run that was killed and
 resumed writes the same bytes as an unbroken one. Times, which cannot, are kept apart in
