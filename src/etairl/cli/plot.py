@@ -89,7 +89,7 @@ def _flat(settings: dict[str, Any]) -> dict[str, Any]:
 def _rows(run: Path) -> list[dict[str, Any]]:
     rows = read_metrics(run)
     if not rows:
-        raise InputError(f"{run} has no metrics yet: its first cycle is not over")
+        raise InputError(f"{run} has no metrics yet: leave it out until its first cycle is over")
     with reading(run / "metrics.jsonl"):
         for row in rows:
             float(row["transitions"]), float(row["return"])
