@@ -56,7 +56,7 @@ def _print_fresh(rows: list[dict[str, Any]], kept: dict[str, Any]) -> None:
     else:
         notes.append("there is no score: the demonstrations have no rewards to compare with")
     beside = list(dict.fromkeys(r["beside"] for r in rows if r["name"] == rows[0]["name"]))
-    notes.append(f"MMD² is from {' and '.join(beside)}, small is near")
+    notes.append(f"MMD² is the distance from {' and '.join(beside)}: near 0 is alike")
     out().print("; ".join(notes) + "\n", markup=False)
 
 
