@@ -48,5 +48,5 @@ for episode in range(20):
 PYTHON
 
 etairl demos import expert.csv -o expert.npz --bounds -1 1
-PYTHONPATH=. etairl train --env rail:Rail-v0 --demos expert.npz --transitions "$transitions" -o run
-PYTHONPATH=. etairl evaluate run --trust --episodes 20
+etairl train --env rail:Rail-v0 --demos expert.npz --transitions "$transitions" -o run
+etairl evaluate run --trust --episodes 20

@@ -7,7 +7,8 @@ import pytest
 
 from etairl.buffers import Replay
 from etairl.checkpoints import load_replay, save_replay
-from etairl.runs import RunDirectory, read_metrics, read_result
+from etairl.locks import held
+from etairl.runs import RunDirectory, no_run, read_metrics, read_result
 from etairl.storage import (
     UnreadableError,
     load_tree,
@@ -457,3 +458,27 @@ def test_settings_that_were_changed_since_the_checkpoint_are_refused(directory, 
     again.open(config | {name: "other"})
     with pytest.raises(InputError, match=r"config\.json is not as it was when the run was stopped"):
         again.checkpoints.load({})
+
+
+def test_what_is_no_run_names_one_that_is(tmp_path):
+    """A name that was mistyped, the folder around runs, a file, and one of something else."""
+    (tmp_path / "runs/other").mkdir(parents=True)
+    (tmp_path / "runs/hopper").mkdir()
+    (tmp_path / "runs/hopper/config.json").write_text("{}")
+    (tmp_path / "file").write_text("")
+    for name, said in (
+        ("runs/hoper", f"no such folder; did you mean {tmp_path}/runs/hopper?"),
+        ("runs/nothing-like-it", "no such folder; name one that etairl train -o has made"),
+        ("runs", f"but holds some; name one: {tmp_path}/runs/hopper"),
+        ("runs/other", "it has no config.json"),
+        ("file", "is not a run directory but a file"),
+    ):
+        words = no_run(tmp_path / name)
+        assert words.startswith(f"{tmp_path / name} is not a run directory")
+        assert said in words
+
+
+def test_a_file_where_a_run_should_be(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="file is a file; name a folder"), held(tmp_path / "file"):
+        pytest.fail("a file was held as a folder")

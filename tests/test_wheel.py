@@ -30,7 +30,8 @@ LOOK = """
 import importlib.resources, etairl
 home = importlib.resources.files("etairl")
 assert (home / "py.typed").is_file() and (home / "bundled").is_dir()
-print(etairl.__file__, etairl.load("run").predict([1.0, 0.0, 0.0]).shape)
+action, _ = etairl.load("run").predict([1.0, 0.0, 0.0])
+print(etairl.__file__, action.shape)
 """
 
 

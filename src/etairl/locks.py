@@ -24,6 +24,8 @@ def held(folder: Path) -> Iterator[None]:
     The system lets go of the lock when a process ends, however it does: one that was killed leaves
     a file behind, but no lock. Where there are no such locks, nothing is held.
     """
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; name a folder, which need not exist yet")
     folder.mkdir(parents=True, exist_ok=True)
     if fcntl is None:
         yield

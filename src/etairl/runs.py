@@ -9,6 +9,7 @@ Everything is written beside its place and renamed, so a kill at any moment leav
 import json
 import shutil
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,31 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return installed
+
+
+def no_run(path: Path) -> str:
+    """Why a folder is not that of a run, and which one may have been meant."""
+    if path.is_file():
+        return f"{path} is not a run directory but a file; name the folder that it is in"
+    inside = _runs_in(path)
+    if inside:
+        return f"{path} is not a run directory, but holds some; name one: {_first(inside)}"
+    if path.exists():
+        return f"{path} is not a run directory: it has no config.json; name one of etairl train -o"
+    near = {run.name: run for run in _runs_in(path.parent)}
+    close = get_close_matches(path.name, near, n=1)
+    hint = f"did you mean {near[close[0]]}?" if close else "name one that etairl train -o has made"
+    return f"{path} is not a run directory: there is no such folder; {hint}"
+
+
+def _runs_in(folder: Path) -> list[Path]:
+    found = folder.glob("*/config.json") if folder.is_dir() else ()
+    return sorted(file.parent for file in found)
+
+
+def _first(runs: list[Path], most: int = 5) -> str:
+    more = ", …" if len(runs) > most else ""
+    return ", ".join(str(run) for run in runs[:most]) + more
 
 
 class RunDirectory:

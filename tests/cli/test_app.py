@@ -219,6 +219,12 @@ def test_a_table_becomes_demonstrations(file):
         "2 episodes, 8 steps → table.npz",
         "note: table.csv is a CSV table",
     ]
+    assert "discrete 2" not in done.stdout
+    told = call("demos", "import", "table.csv", "-o", "again.npz", *options[:4])
+    assert "if they are indices, import with --discrete 2" in told.stdout
+    shown = call("demos", "info", "table.npz").stdout
+    assert re.search(r"^observations +1 column$", shown, re.MULTILINE)
+    assert re.search(r"^actions +one of 2 discrete ones; here are 0 to 1$", shown, re.MULTILINE)
     found = load_demos("table.npz")
     assert found.spec.discrete_actions == 2
     assert found.trajectories.truncated.sum() == 2

@@ -32,6 +32,8 @@ class Made:
     """how fast"""
     kind: Literal["one", "two"] = "one"
     """which"""
+    place: Literal["b", "a"] | None = None
+    """where"""
 
     def __post_init__(self):
         if self.rate <= 0.0:
@@ -69,8 +71,10 @@ def test_large_powers_are_exact():
         ("s -o f --rate fast", "--rate: 'fast' is not a number"),
         ("s -o f --rate -1", "rate must be positive, got -1.0"),
         ("s -o f --kind three", "--kind: invalid choice 'three'; choose from 'one', 'two'"),
-        ("s -o f --rat 2", "unknown option --rat, 2 (did you mean --rate?)"),
-        ("s -o f more", "unknown option more"),
+        ("s -o f --rat 2", "unknown option --rat (did you mean --rate?)"),
+        ("s -o f --rate 2 --colour red", "unknown option --colour"),
+        ("s -o f more", "a word too many: more"),
+        ("s -o f --place c", "--place: invalid choice 'c'; choose from 'a', 'b'"),
     ],
 )
 def test_errors_are_one_sentence(arguments, sentence, columns, utf8, monkeypatch):

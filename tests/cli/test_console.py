@@ -84,10 +84,24 @@ def test_a_bar_without_a_clock_leaves_the_time_to_its_note(width, capsys):
 
 def test_a_stage_says_for_how_long_it_has_been_there(width, capsys, monkeypatch):
     with console.Meter("megan on Pendulum-v1", 12) as meter:
-        meter.stage("first episodes, and compiling")
+        meter.stage("first episodes, compiling and more")
     shown = [line for line in lines(capsys.readouterr().err) if "first" in line]
-    assert "first episodes, and" in shown[-1]
-    assert ("compiling 0 s" in shown[-1]) == (width == 100)
+    assert "first episodes, compiling" in shown[-1]
+    assert ("compiling and more 0 s" in shown[-1]) == (width == 100)
+    assert shown[-1].endswith(" 0 s")
+    assert ":" not in shown[-1]  # no time left where it is not known
+    assert len(shown[-1]) <= width
+
+
+def test_the_last_stage_has_no_time_left(width, capsys):
+    """All transitions are made, and there is more to do: 0:00:00 would be wrong."""
+    with console.Meter("megan on Pendulum-v1", 12) as meter:
+        meter.update(12)
+        meter.stage("playing fresh episodes")
+    shown = [line for line in lines(capsys.readouterr().err) if "fresh" in line]
+    assert "100%" in shown[-1]
+    assert "0:00:00" not in shown[-1]
+    assert shown[-1].endswith("playing fresh episodes 0 s")
 
 
 def test_a_quiet_bar_says_only_what_is_said(capsys):

@@ -163,3 +163,29 @@ def test_ctrl_c_while_the_program_exits_leaves_no_traceback():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_was_interrupted_does_not_crash_while_it_exits():
+    """A simulator or a compiler that was stopped in the middle may; the exit code says why."""
+    program = (
+        "import atexit, os, signal, sys; from etairl.cli import app\n"
+        "atexit.register(lambda: os.kill(os.getpid(), signal.SIGSEGV))\n"
+        "def stopped(_): raise KeyboardInterrupt('a run is kept')\n"
+        "app._dispatch = stopped\n"
+        "raise SystemExit(app.main())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "\netairl: interrupted; a run is kept\n")
+
+
+def test_whoever_calls_it_goes_on_after_an_interrupt():
+    """Only the program itself is ended."""
+    program = (
+        "import sys; from etairl.cli import app\n"
+        "def stopped(_): raise KeyboardInterrupt\n"
+        "app._dispatch = stopped\n"
+        "print(app.main(['train']))\n"
+        "raise SystemExit(5)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (5, "130\n")

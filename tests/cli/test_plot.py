@@ -117,7 +117,10 @@ def test_the_end_of_a_run_begins_with_what_the_policy_does(columns, tmp_path, mo
     assert at == sorted(at)
     assert lines[at[0]].split()[-5:] == ["-150.0", "±", "60.0", "0.97", "0.0200"]
     words = " ".join(said.split())
-    assert "(the policy of cycle 7); a score of 0 is random, 1 the expert; MMD² is from" in words
+    assert (
+        "(the policy of cycle 7); a score of 0 is random, 1 the expert; MMD² is the distance from"
+        in words
+    )
     assert words.index("-150.0") < words.index("all transitions were made") < words.index("-949.5")
     assert f"etairl evaluate {run} # more episodes" in words
     assert all(len(line) <= columns for line in lines if str(run) not in line)

@@ -79,7 +79,7 @@ def test_what_is_wrong_in_a_file_is_one_sentence(text, words, tmp_path, monkeypa
     [
         (
             ("--config", "none.toml", "-o", "x"),
-            "none.toml: cannot be read (No such file or directory)",
+            "no such file: none.toml; etairl train --dry-run prints one",
         ),
         (
             ("--config", "a", "--preset", "default", "-o", "x"),
@@ -151,7 +151,7 @@ def test_json_is_one_object_and_a_dashboard_sees_every_row(tmp_path, monkeypatch
     result = json.loads(done.stdout)
     assert result["run"] == str(tmp_path / "run")
     assert result["transitions"] == 160
-    assert "megan on Pendulum-v1: first episodes, and compiling" in done.stderr
+    assert "megan on Pendulum-v1: first episodes, compiling" in done.stderr
     assert [row["cycle"] for row in seen.rows] == list(range(1, result["cycles"] + 1))
     assert seen.ends == [True]
     again = call("resume", tmp_path / "run", "--quiet")

@@ -9,9 +9,9 @@ from etairl.demos import Demos, Importing, load_demos
 from etairl.types import InputError
 
 
-def table(folder: Path, text: str, **options) -> Demos:
+def table(folder: Path, text: str | bytes, **options) -> Demos:
     path = folder / "table.csv"
-    path.write_text(text)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return load_demos(path, importing=Importing(**options))
 
 
@@ -50,6 +50,21 @@ def test_ends_without_an_episode_column(tmp_path):
     assert any("cut off" in note for note in demos.notes)
 
 
+def test_what_was_decided_is_said(tmp_path):
+    """Also of a column without a name, such as the row numbers that pandas writes first."""
+    demos = table(tmp_path, ",episode,obs_x,act_u,act_v,weather\n0,1,1,1,2,5\n1,1,2,1,2,5\n")
+    assert "observations are obs_x, in this order" in demos.notes
+    assert "actions are act_u, act_v, in this order" in demos.notes
+    assert "not used: one without a name, weather" in demos.notes
+
+
+@pytest.mark.parametrize("name", ["tabel.csv", "table.cvs", "tables.csv"])
+def test_a_mistyped_table_is_suggested(tmp_path, name):
+    table(tmp_path, GOOD)
+    with pytest.raises(InputError, match=r"no such file: .*; did you mean .*table\.csv\?$"):
+        load_demos(tmp_path / name)
+
+
 def test_indices_of_actions(tmp_path):
     demos = table(tmp_path, "ep,obs_x,action\n1,0.5,2\n1,0.25,0\n", discrete=3)
     assert demos.spec.discrete_actions == 3
@@ -68,8 +83,8 @@ GOOD = "episode,obs_x,act_u\n1,1,1\n1,2,2\n"
         (GOOD, {"actions": ("w",)}, "no column 'w'; there are episode, obs_x, act_u"),
         (GOOD, {"episode": "run"}, "no column 'run'"),
         (GOOD, {"observations": ("obs_x", "obs_x")}, "asked for twice"),
-        (GOOD.replace("2,2", "2,fast"), {}, "line 3, column act_u: 'fast' is not a number"),
-        (GOOD.replace("2,2", "2,"), {}, "line 3, column act_u: empty is not a number"),
+        (GOOD.replace("2,2", "2,fast"), {}, "line 3, column act_u: 'fast' is not a number; it"),
+        (GOOD.replace("2,2", "2,"), {}, "line 3, column act_u: there is nothing; fill it in"),
         (GOOD.replace("2,2", "2"), {}, "line 3 has 2 values, but the header has 3 columns"),
         (GOOD.replace("2,2", "2,nan"), {}, r"actions\[1, 0\] is NaN"),
         (GOOD + "2,1,1\n1,1,1\n", {}, "line 5: episode '1' appears again"),
@@ -77,7 +92,14 @@ GOOD = "episode,obs_x,act_u\n1,1,1\n1,2,2\n"
         ("1,2,3\n4,5,6\n", {}, "first line holds numbers; it must name the columns"),
         ("a,a,b\n", {}, "two columns are called 'a'"),
         ('episode,obs_x,act_u\n1,"1,1\n', {}, "cannot be read as a CSV table"),
-        ("no table\n", {}, "its format is not known"),
+        ("no table\n", {}, "is not a CSV table: write text in UTF-8"),
+        ("", {}, "it is empty"),
+        ("episode,obs_größe,act_u\n1,1,1\n".encode("latin-1"), {}, "is not a CSV table: .* UTF-8"),
+        (
+            "episode;obs_x;act_u\n1;0,5;1\n",
+            {},
+            "'0,5' is not a number; write decimals with a point",
+        ),
     ],
 )
 def test_mistakes_are_named_with_the_file(tmp_path, text, options, message):

@@ -1,5 +1,6 @@
 """Files of other libraries, made with their own writers: the same episodes out of all of them."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -236,3 +237,21 @@ def test_third_party_files_survive_the_form_of_others(assert_same, name, tmp_pat
         timeouts=t.truncated,
     )
     assert_same(t, load_demos(tmp_path / "flat.npz", importing=Importing()).trajectories)
+
+
+def test_a_folder_of_hugging_face_says_what_it_has_instead(tmp_path):
+    """As sets for decision transformers are laid out, with other names."""
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed (extra import)")
+    folder = tmp_path / "other"
+    shutil.copytree(FILES / "imitation_folder", folder)
+    (file,) = folder.glob("*.arrow")
+    found = pa.ipc.open_stream(file.read_bytes()).read_all()
+    other = found.rename_columns(
+        [name.replace("obs", "observations") for name in found.schema.names]
+    )
+    with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_stream(sink, other.schema) as writer:
+        writer.write_table(other)
+    info = folder / "dataset_info.json"
+    info.write_text(info.read_text().replace('"obs"', '"observations"'))
+    with pytest.raises(InputError, match=r"this one lacks obs; there are .*observations"):
+        load_demos(folder, importing=Importing())

@@ -108,7 +108,7 @@ def test_selection_applies_to_minari_as_well(demos):
 
 
 def test_bad_names_and_missing_datasets(demos, minari_folder):
-    with pytest.raises(InputError, match=r"no such local dataset \(there are: none\)"):
+    with pytest.raises(InputError, match=r"\(there are: none\); .* minari download"):
         load_demos("minari:nothing-v0")
     assert not minari_folder.exists(), "looking must not create folders"
     with pytest.raises(InputError, match="not the name of a dataset"):

@@ -1,6 +1,7 @@
 """What cannot be used says so: environments, options, modules, observations, actions."""
 
 import collections
+import sys
 
 import gymnasium
 import numpy as np
@@ -75,12 +76,32 @@ def test_a_policy_that_diverged_is_not_blamed_on_the_simulator():
         ("Blackjack-v1", {}, "no time limit of its own; give a horizon"),
         ("Pong-v5", {}, "images are not supported"),
         ("nomodule:test/Plain-v0", {}, "'nomodule' cannot be imported .*PYTHONPATH"),
-        ("gymnasium:Hoper-v5", {}, "unknown environment 'Hoper-v5'"),
+        ("gymnasium:Hoper-v5", {}, "unknown environment 'gymnasium:Hoper-v5'; did you mean Hopper"),
+        ("gymnasium:Oven-v0", {}, "gymnasium was imported, and does not register it"),
+        ("Qwertyuiop-v0", {}, "named with the module that registers it, module:Name-v0"),
     ],
 )
 def test_what_cannot_be_made_says_why(name, settings, message):
     with pytest.raises(InputError, match=message):
         make_task(name, 2, **settings)
+
+
+def test_a_module_in_the_current_folder_is_found_last(tmp_path, monkeypatch, rng):
+    """A program, unlike a script, does not look where it is; what is installed comes first."""
+    (tmp_path / "larder.py").write_text(
+        "import gymnasium\n"
+        "from gymnasium.envs.classic_control import PendulumEnv\n"
+        "gymnasium.register('home/Larder-v0', entry_point=PendulumEnv, max_episode_steps=7)\n"
+    )
+    (tmp_path / "gymnasium.py").write_text("raise RuntimeError('not this one')\n")
+    monkeypatch.setattr(sys, "path", [p for p in sys.path if p not in ("", str(tmp_path))])
+    monkeypatch.chdir(tmp_path)
+    try:
+        assert make_task("larder:home/Larder-v0", 2).spec.obs_dim == 3
+        assert make_task("gymnasium:Pendulum-v1", 2, engine="gymnasium").spec.obs_dim == 3
+    finally:
+        sys.modules.pop("larder", None)
+        gymnasium.registry.pop("home/Larder-v0", None)
 
 
 def test_a_module_that_registers_an_environment_is_imported(tmp_path, monkeypatch, rng):

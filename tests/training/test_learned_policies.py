@@ -173,7 +173,9 @@ def test_names_are_readable_and_old_ones_are_read(run, tmp_path, observations):
 
 
 def test_what_is_no_policy_is_said(run, tmp_path):
-    with pytest.raises(InputError, match="nowhere does not exist; name the folder"):
+    with pytest.raises(
+        InputError, match="nowhere is not a run directory: there is no such folder; name one"
+    ):
         etairl.load(tmp_path / "nowhere")
     with pytest.raises(InputError, match="is not a run directory"):
         etairl.load(tmp_path)
@@ -198,7 +200,7 @@ def test_export_on_the_command_line(run, tmp_path, observations):
     expected = etairl.load(run).predict(observations)[0]
     said = programs.call("export", run, "-o", tmp_path / "p.npz")
     assert (said.returncode, said.stderr) == (0, "")
-    assert "3 numbers of an observation to 1 action values (Pendulum-v1)" in said.stdout
+    assert "from an observation of 3 numbers to an action of 1 number (Pendulum-v1)" in said.stdout
     assert np.allclose(forward(tmp_path / "p.npz", observations), expected, atol=2 * TOLERANCE)
     assert programs.call("export", run, "--onnx", "-o", tmp_path / "p").returncode == 0
     found = onnx_reader.run((tmp_path / "p").read_bytes(), observations)

@@ -60,7 +60,7 @@ def race(config: TrainConfig, tell: Callable[[Look], None], look_every: int = 10
     prepared = prepare(config)
     returns = prepared.demos.trajectories.returns
     if returns is None:
-        raise InputError(f"{config.demos} has no rewards, by which a race is judged")
+        raise InputError(f"{config.demos} has no rewards, by which a race is judged; name others")
     game = prepared.cycles()
     spent, expert = time.perf_counter() - begin, float(returns.mean())
     random = _mean_return(config, UniformPolicy(prepared.task), drawn=True)

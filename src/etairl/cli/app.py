@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from importlib import import_module
 
@@ -42,6 +42,7 @@ COMMANDS = {
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; returns the exit code."""
+    is_program = arguments is None  # else whoever calls this goes on afterwards
     arguments = sys.argv[1:] if arguments is None else arguments
     _prepare_streams()
     try:
@@ -52,6 +53,8 @@ def main(arguments: list[str] | None = None) -> int:
         return code
     except KeyboardInterrupt as stop:
         print("; ".join(["\netairl: interrupted", *map(str, stop.args)]), file=sys.stderr)
+        if is_program:
+            atexit.register(_leave, 130)
         return 130
     except BrokenPipeError:
         # The reader (head, less) has gone; give the interpreter somewhere to flush to.
@@ -61,6 +64,18 @@ def main(arguments: list[str] | None = None) -> int:
         where = f"{error.filename}: " if error.filename else ""
         print(f"etairl: {where}{error.strerror or error}", file=sys.stderr)
         return 2
+
+
+def _leave(code: int) -> None:
+    """End the process as it is: last in, first out, before what libraries do at the exit.
+
+    Simulators and compilers that were interrupted at any point may crash there. Whatever a run has
+    to keep is on disk by now.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # its reader may have gone
+            stream.flush()
+    os._exit(code)
 
 
 def _prepare_streams() -> None:

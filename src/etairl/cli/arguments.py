@@ -18,6 +18,19 @@ Parsed = TypeVar("Parsed")
 _WIDEST_TEXT = 100  # columns; longer lines are hard to read
 # Without UTF-8 a box has blanks for its sides, and rows of hyphens.
 _BOX = r"\x1b\[[0-9;]*m|\[/?[a-z]+\]|[│╭╮╰╯─]+|-{4,}"
+
+
+def _unknown(words: str) -> str:
+    """Options that nobody knows; the values after them are not worth a word."""
+    options = [word for word in words.split(", ") if word.startswith("-")]
+    return f"unknown option {', '.join(options)}" if options else f"a word too many: {words}"
+
+
+def _choices(words: str) -> str:
+    """What can be chosen, in an order that is always the same; nothing at all is left out."""
+    return ", ".join(sorted(word for word in words.split(", ") if word != "'None'"))
+
+
 # What tyro says, in plain words; applied in this order to the text of its box.
 _REWORDED = tuple(
     (re.compile(pattern), plain)
@@ -32,9 +45,9 @@ _REWORDED = tuple(
         (r"input length (\d+) did not .* count (\d+) of [^;]*", r"it takes \2 values, got \1"),
         (r"Could not parse arguments \[(.*?)\] into [^;]*", r"\1 are not numbers"),
         (r"invalid choice ('.*?') for argument '(.*?)'", r"\2: invalid choice \1"),
-        (r"\. Expected one of \((.*?),?\) ?\.", r"; choose from \1"),
+        (r"\. Expected one of \((.*?),?\) ?\.", lambda m: f"; choose from {_choices(m[1])}"),
         (r"Missing value for argument '(.*?)'\. Expected (\d+) values?\.", r"\1 needs a value"),
-        (r"Unrecognized options: ", "unknown option "),
+        (r"Unrecognized options: (.*?)(?=;| Perhaps| Arguments)", lambda m: _unknown(m[1])),
         (
             r" (?:Perhaps you meant|Arguments similar to \S+): (--?[\w.-]+).*?(?=; see)",
             r" (did you mean \1?)",

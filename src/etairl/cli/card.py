@@ -36,10 +36,10 @@ class Config:
 def run(arguments: list[str]) -> int:
     """Write the folder and say what to do with it."""
     config = parse(Config, arguments, "card")
-    from etairl.training.result import Result
-
     folder = config.output or config.run / "card"
     with working("reading the run"):
+        from etairl.training.result import Result
+
         result = Result(config.run, trust=config.trust)
         shared = config.with_demonstrations
         card = result.card(folder, config.name, config.license, shared, config.overwrite)

@@ -45,6 +45,11 @@ def print_json(value: Any) -> None:
     print(json.dumps(for_json(value), indent=2, allow_nan=False, ensure_ascii=plain))
 
 
+def counted(number: int, what: str) -> str:
+    """A number of things, such as 1 column or 3 columns."""
+    return f"{number} {what}{'s' if number != 1 else ''}"
+
+
 def _print(what: RenderableType) -> None:
     console = out()
     if console.is_terminal:
@@ -151,9 +156,19 @@ class _Note(rich.progress.ProgressColumn):
     def render(self, task: rich.progress.Task) -> Text:
         begun = task.fields["begun"]
         seconds = "" if begun is None else f" {time.monotonic() - begun:.0f} s"
-        note = Text(f"{task.fields['note']}{seconds}", no_wrap=True)
-        note.truncate(self._room, overflow="ellipsis")
-        return note
+        note = Text(task.fields["note"], no_wrap=True)
+        note.truncate(self._room - len(seconds), overflow="ellipsis")
+        return note.append(seconds)
+
+
+class _Left(rich.progress.TimeRemainingColumn):
+    """The time left, where it is known: not as long as something else is under way."""
+
+    max_refresh = None  # not half a second late
+
+    @override
+    def render(self, task: rich.progress.Task) -> Text:
+        return super().render(task) if task.fields["begun"] is None else Text(" " * 7)
 
 
 class Meter:
@@ -174,14 +189,14 @@ class Meter:
         self._console = Console(stderr=True)
         self._said = time.monotonic()
         width = self._console.width
-        bar = max(_NARROWEST, min(40, width // 4))
+        bar = max(_NARROWEST, min(40, width // 6))
         name = what if len(what) <= width // 3 else what[: width // 3 - 1] + "…"
         # Beside the bar: its name, " 100%", " 0:00:00", and a space between columns.
         self._bar = rich.progress.Progress(
             rich.progress.TextColumn("{task.description}"),
             rich.progress.BarColumn(bar_width=bar),
             rich.progress.TaskProgressColumn(),
-            *([rich.progress.TimeRemainingColumn()] if clock else []),
+            *([_Left()] if clock else []),
             _Note(width - len(name) - bar - (16 if clock else 8)),
             console=self._console,
             disable=quiet or not self._console.is_terminal,

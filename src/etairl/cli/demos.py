@@ -1,6 +1,6 @@
 """`etairl demos`: look at demonstrations, and bring them in and out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
@@ -9,7 +9,7 @@ from typing import Annotated
 
 import tyro
 
-from etairl.cli.console import facts, out, parse, print_json, table, track, working
+from etairl.cli.console import counted, facts, out, parse, print_json, table, track, working
 from etairl.demos import (
     Demos,
     Importing,
@@ -19,7 +19,7 @@ from etairl.demos import (
     load_demos,
     save_demos,
 )
-from etairl.evaluation.inspection import Inspection, Range, inspect
+from etairl.evaluation.inspection import Inspection, Range, inspect, maybe_indices
 from etairl.evaluation.mmd import Floor
 from etairl.types import InputError
 
@@ -178,9 +178,9 @@ def print_inspection(i: Inspection) -> None:
                 "return",
                 "unknown: the file has no rewards" if i.returns is None else _range(i.returns),
             ),
-            ("observations", f"{i.obs_dim} columns{_constant(i.constant_observations)}"),
+            ("observations", _columns(i.obs_dim, i.constant_observations)),
             *_actions(i),
-            *([] if i.task_dim is None else [("task vector", f"{i.task_dim} columns")]),
+            *([] if i.task_dim is None else [("task vector", _columns(i.task_dim))]),
             ("NaN or infinite", "none"),
             (
                 "endings",
@@ -208,17 +208,22 @@ def _range(r: Range) -> str:
     return f"{r.mean:.6g} ± {r.std:.3g} ({r.low:.6g} to {r.high:.6g})"
 
 
-def _constant(columns: list[int]) -> str:
-    return f", constant: {', '.join(map(str, columns))}" if columns else ""
+def _columns(count: int, constant: Sequence[int] = ()) -> str:
+    still = f", constant: {', '.join(map(str, constant))}" if constant else ""
+    return counted(count, "column") + still
 
 
 def _actions(i: Inspection) -> list[tuple[str, str]]:
     played = f"{i.playing or 'unknown'}{', a guess from the data' if i.playing_guessed else ''}"
     if i.action is None:
         return [("actions", "none: observations alone"), ("played", played)]
+    if i.discrete_actions is not None:
+        chosen = f"{i.action.low:.0f} to {i.action.high:.0f}"
+        kinds = f"one of {i.discrete_actions} discrete ones; here are {chosen}"
+        return [("actions", kinds), ("played", played)]
     clipped = f" after clipping {i.actions_clipped} of {i.steps}" if i.actions_clipped else ""
     return [
-        ("actions", f"{i.act_dim} columns{_constant(i.constant_actions)}"),
+        ("actions", _columns(i.act_dim, i.constant_actions)),
         ("action range", f"{i.action.low:.4g} to {i.action.high:.4g}{clipped}"),
         ("played", played),
     ]
@@ -261,6 +266,8 @@ def _copy(action: str, arguments: list[str]) -> int:
             f"{demos.clipped} of {t.steps} actions lay outside the bounds and were clipped"
         )
     _print_notes(demos)
+    if (indices := maybe_indices(demos)) is not None:
+        console.print(f"note: {indices}", markup=False)
     return 0
 
 

@@ -40,9 +40,9 @@ def _print_fresh(rows: list[dict[str, Any]], kept: dict[str, Any]) -> None:
         earned, playing = row["return_mean"], row["playing"]
         title = row["name"] if playing is None else f"{row['name']}, {playing}"
         cells = [
-            "" if earned is None else f"{earned:.1f} ± {row['return_std']:.1f}",
+            "" if earned is None else f"{earned:z.1f} ± {row['return_std']:z.1f}",
             "" if row["score"] is None else f"{row['score']:.2f}",
-            f"{row['mmd2_mu']['value']:.4f}",
+            f"{row['mmd2_mu']['value']:z.4f}",
         ]
         if solved:
             cells.append("" if row["success"] is None else f"{100 * row['success']:.0f} %")
@@ -56,7 +56,7 @@ def _print_fresh(rows: list[dict[str, Any]], kept: dict[str, Any]) -> None:
     else:
         notes.append("there is no score: the demonstrations have no rewards to compare with")
     beside = list(dict.fromkeys(r["beside"] for r in rows if r["name"] == rows[0]["name"]))
-    notes.append(f"MMD² is from {' and '.join(beside)}, small is near")
+    notes.append(f"MMD² is the distance from {' and '.join(beside)}: near 0 is alike")
     out().print("; ".join(notes) + "\n", markup=False)
 
 
@@ -73,7 +73,7 @@ def _course(result: dict[str, Any]) -> list[tuple[str, str]]:
         ("transitions", f"{result['transitions']:,} in {result['cycles']} cycles"),
         (
             "return",
-            f"{last['return']:.1f} ± {last['return_std']:.1f}, {cycles}",
+            f"{last['return']:.1f} ± {last['return_std']:z.1f}, {cycles}",
         ),
     ]
     if "success" in last:
@@ -86,7 +86,7 @@ def _course(result: dict[str, Any]) -> list[tuple[str, str]]:
     rows += [
         ("MMD² of mu", f"{_distance(mu)}{beside_whom}"),
         ("MMD² of rho", f"{_distance(rho)}{beside_whom}"),
-        ("best cycle", f"{best['cycle']} with MMD² of mu {best['mmd2_mu']:.5f}"),
+        ("best cycle", f"{best['cycle']} with MMD² of mu {best['mmd2_mu']:z.5f}"),
     ]
     if result["collapsed_share"] is not None:
         by = "" if result.get("collapsed_by", "return") == "return" else ", by their MMD²"
@@ -109,7 +109,7 @@ def _decisions(result: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _distance(mmd2: dict[str, Any]) -> str:
-    text = f"{mmd2['value']:.5f} [{mmd2['low']:.5f}, {mmd2['high']:.5f}]"
+    text = f"{mmd2['value']:z.5f} [{mmd2['low']:z.5f}, {mmd2['high']:z.5f}]"
     if mmd2["floor"] is None:
         return text
     hint = ", a hint" if is_hint(mmd2.get("floor_by")) else ""

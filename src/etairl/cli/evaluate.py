@@ -55,10 +55,10 @@ def run(arguments: list[str]) -> int:
     config = parse(Config, arguments, "evaluate")
     if config.map is not None:
         check_map(config.run, config.map, config.trust)
-    result = Result(config.run, config.policy, config.trust)
-    if config.map is not None:
-        draw_map(result, config.map)
-    with Console(stderr=True).status("loading") as status:
+    with Console(stderr=True).status("loading the run and its simulator") as status:
+        result = Result(config.run, config.policy, config.trust)
+        if config.map is not None:
+            draw_map(result, config.map)
         behaviours = result.evaluate(
             config.episodes, config.seed, not config.no_cloning, config.figures, status.update
         )
@@ -116,7 +116,7 @@ def print_behaviours(behaviours: list[Behaviour], result: Result) -> None:
     rows = [
         (
             v.title,
-            "" if v.return_mean is None else f"{v.return_mean:.1f} ± {v.return_std:.1f}",
+            "" if v.return_mean is None else f"{v.return_mean:z.1f} ± {v.return_std:z.1f}",
             f"{v.length:.0f}",
             _number(v.score),
             *_distance(v.mmd2_rho),
@@ -188,7 +188,7 @@ def print_quarters(behaviours: list[Behaviour], longer: bool = False) -> None:
             (
                 v.title,
                 "score",
-                *("" if q.score is None else f"{q.score:.3f}" for q in quarters),
+                *("" if q.score is None else f"{q.score:z.3f}" for q in quarters),
                 "",
             ),
             ("", "MMD² mu", *(_short(q.mmd2_mu) for q in quarters), ""),
@@ -204,7 +204,7 @@ def print_quarters(behaviours: list[Behaviour], longer: bool = False) -> None:
 
 
 def _number(score: float | None) -> str:
-    return "" if score is None else f"{score:.3f}"
+    return "" if score is None else f"{score:z.3f}"
 
 
 def _short(d: Distance | None) -> str:
@@ -223,10 +223,10 @@ def print_tasks(behaviours: list[Behaviour]) -> None:
             (
                 v.title,
                 f"{100 * success:.0f} %",
-                "" if v.score is None else f"{v.score:.3f}",
+                "" if v.score is None else f"{v.score:z.3f}",
                 "" if wide is None else f"{100 * wide.success:.0f} %",
-                "" if wide is None or wide.score is None else f"{wide.score:.3f}",
-                "" if wide is None else f"{wide.return_mean:.1f} ± {wide.return_std:.1f}",
+                "" if wide is None or wide.score is None else f"{wide.score:z.3f}",
+                "" if wide is None else f"{wide.return_mean:z.1f} ± {wide.return_std:z.1f}",
             )
         )
     out().print("\ntasks solved at the end of an episode", markup=False)
@@ -280,4 +280,4 @@ def _row(shown: dict[str, dict[str, FeatureGap]], name: str) -> list[FeatureGap]
 def _distance(d: Distance) -> tuple[str, str]:
     mark = "*" if d.p < 0.05 else ""
     hint = " (hint)" if d.hinted else ""
-    return f"{d.value:.5f}{mark}", "" if d.floor is None else f"{d.floor:.5f}{hint}"
+    return f"{d.value:z.5f}{mark}", "" if d.floor is None else f"{d.floor:.5f}{hint}"

@@ -1,6 +1,7 @@
 """`etairl expert`: train on the true cost, record demonstrations, say how good they are."""
 
 import shlex
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +10,7 @@ import numpy as np
 import tyro
 
 from etairl.algorithms.expert import ExpertConfig
-from etairl.cli.console import out, parse, print_json
+from etairl.cli.console import out, parse, print_json, working
 from etairl.cli.running import play_through
 from etairl.demos import Demos, save_demos
 from etairl.rollouts import collect
@@ -68,7 +69,10 @@ def run(arguments: list[str]) -> int:
         return _record(config, arguments, policy)
     if config.policy is not None:
         return _record(config, arguments, load_expert(config.policy, config.trust))
-    with open_expert(config.train, config.output, config.checkpoint_seconds) as run:
+    with ExitStack() as stack:
+        with working("loading the simulator"):
+            expert = open_expert(config.train, config.output, config.checkpoint_seconds)
+            run = stack.enter_context(expert)
         if run.resumed and not run.finished and not config.json:
             out().print(f"resuming from step {run.transitions:,}")
         if not run.finished:
@@ -83,13 +87,9 @@ def _note(report: Report, speed: float) -> str:
 
 
 def _record(config: Config, arguments: list[str], policy: Policy) -> int:
+    with working("recording demonstrations"):
+        recorded, task = _collected(config, policy)
     train = config.train
-    horizon = train.horizon if config.record_steps is None else config.record_steps
-    copies = min(config.episodes, 25)
-    # Seeds of its own: demonstrations are not replays of training episodes.
-    task = make_task(train.env, copies, horizon=horizon, seed=train.seed + 1_000_003)
-    rng = np.random.default_rng([train.seed, 7])
-    recorded = collect(rng, task, policy, config.episodes, stochastic=config.stochastic)
     name = task.spec.environment or train.env
     playing = "drawn" if config.stochastic else "greedy"
     title = name.replace("/", "-") + ("-drawn" if config.stochastic else "")
@@ -129,3 +129,14 @@ def _solved(task: Task, recorded: Trajectories) -> dict[str, float]:
     if task.multi is None or recorded.final_observations is None:
         return {}
     return {"success": float(task.multi.success(recorded.final_observations).mean())}
+
+
+def _collected(config: Config, policy: Policy) -> tuple[Trajectories, Task]:
+    """Fresh episodes of a policy."""
+    train = config.train
+    horizon = train.horizon if config.record_steps is None else config.record_steps
+    copies = min(config.episodes, 25)
+    # Seeds of its own: demonstrations are not replays of training episodes.
+    task = make_task(train.env, copies, horizon=horizon, seed=train.seed + 1_000_003)
+    rng = np.random.default_rng([train.seed, 7])
+    return collect(rng, task, policy, config.episodes, stochastic=config.stochastic), task

@@ -45,12 +45,12 @@ class ExplainConfig:
 def run(arguments: list[str]) -> int:
     """Write the page and print its verdicts."""
     config = parse(ExplainConfig, arguments, "explain")
-    from etairl.figures.page.explained import explanation_page
-    from etairl.training.explained_data import explanation_data
-    from etairl.training.filming import Film, film
-    from etairl.training.result import Result
-
     with working("loading"):
+        from etairl.figures.page.explained import explanation_page
+        from etairl.training.explained_data import explanation_data
+        from etairl.training.filming import Film, film
+        from etairl.training.result import Result
+
         result = Result(config.run, config.policy, config.trust)
     filmed = Film()
     if not config.no_pictures:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import tyro
 
-from etairl.cli.console import out, parse
+from etairl.cli.console import counted, out, parse, working
 from etairl.solvers.learned import LearnedPolicy
 from etairl.storage import write_atomic
 from etairl.training.loading import Which, load
@@ -45,15 +45,17 @@ def run(arguments: list[str]) -> int:
     kind = _kind(config)
     if config.output.is_dir():
         raise InputError(f"{config.output} is a folder; name a file in it")
-    policy = load(config.run, config.which, trust=config.trust)
-    write_atomic(config.output, _bytes(policy, kind))
+    with working("reading the policy"):
+        policy = load(config.run, config.which, trust=config.trust)
+        write_atomic(config.output, _bytes(policy, kind))
     spec = policy.spec
     actions = (
         f"one of {spec.discrete_actions} actions"
         if spec.discrete_actions is not None
-        else f"{spec.act_dim} action values"
+        else f"an action of {counted(spec.act_dim, 'number')}"
     )
-    text = f"{config.output}: {spec.obs_dim} numbers of an observation to {actions}"
+    seen = counted(spec.obs_dim, "number")
+    text = f"{config.output}: from an observation of {seen} to {actions}"
     out().print(f"{text} ({spec.environment})", markup=False)
     return 0
 

@@ -74,7 +74,9 @@ def run(arguments: list[str]) -> int:
     sampler = FutureSampler(parse_eta(config.eta), config.gamma_irl)
     demos = load_demos(config.demos, select=config.select)
     if demos.spec.discrete_actions is not None:
-        raise InputError(f"{config.demos}: futures have continuous actions, these are discrete")
+        raise InputError(
+            f"{config.demos}: futures need continuous actions, and these are discrete; give others"
+        )
     space = _places(config, demos)
     _, held_out = hold_out(demos.trajectories, config.seed)
     mend = None if space is None else space.mend

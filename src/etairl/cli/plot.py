@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import tyro
 
-from etairl.cli.console import out, parse
-from etairl.runs import read_metrics, read_result
+from etairl.cli.console import counted, out, parse, working
+from etairl.runs import no_run, read_metrics, read_result
 from etairl.storage import read_json, reading
 from etairl.types import InputError
 
@@ -36,9 +36,10 @@ class Config:
 def run(arguments: list[str]) -> int:
     """Read the metrics, draw, and say what is where."""
     config = parse(Config, arguments, "plot")
-    from etairl.figures.panels import COLOURS
-    from etairl.figures.run_curves import Curves, runs_figure
-    from etairl.figures.save import check_name, save_figure
+    with working("loading"):
+        from etairl.figures.panels import COLOURS
+        from etairl.figures.run_curves import Curves, runs_figure
+        from etairl.figures.save import check_name, save_figure
 
     check_name(config.output)
     paths = list(dict.fromkeys(config.runs))
@@ -60,10 +61,9 @@ def run(arguments: list[str]) -> int:
     results = [read_result(path) for path in paths if (path / "result.json").is_file()]
     expert = next((r["expert_return"] for r in results if r["expert_return"] is not None), None)
     floor = results[0]["remaining"]["mmd2_mu"] if results else None
-    save_figure(runs_figure(curves, environments[0], expert, floor), config.output)
-    out().print(
-        f"{config.output}: {_counted(len(paths), 'run')} on {environments[0]}", markup=False
-    )
+    with working("drawing"):
+        save_figure(runs_figure(curves, environments[0], expert, floor), config.output)
+    out().print(f"{config.output}: {counted(len(paths), 'run')} on {environments[0]}", markup=False)
     return 0
 
 
@@ -71,10 +71,9 @@ def _settings(run: Path) -> dict[str, Any]:
     """All settings of a run by their names; nothing is built from them."""
     if (run / "study.json").is_file():
         raise InputError(f"{run} is a study; draw it with etairl report, or name runs in it")
-    try:
-        flat = _flat(read_json(run / "config.json"))
-    except InputError as error:
-        raise InputError(f"{run} is not a run directory: {error}") from None
+    if not (run / "config.json").is_file():
+        raise InputError(no_run(run))
+    flat = _flat(read_json(run / "config.json"))
     if not {"env", "algorithm", "seed"} <= set(flat):
         raise InputError(f"{run} is not a run of etairl train; only those have such curves")
     return flat
@@ -90,7 +89,7 @@ def _flat(settings: dict[str, Any]) -> dict[str, Any]:
 def _rows(run: Path) -> list[dict[str, Any]]:
     rows = read_metrics(run)
     if not rows:
-        raise InputError(f"{run} has no metrics yet: its first cycle is not over")
+        raise InputError(f"{run} has no metrics yet: leave it out until its first cycle is over")
     with reading(run / "metrics.jsonl"):
         for row in rows:
             float(row["transitions"]), float(row["return"])
@@ -123,7 +122,3 @@ def _grouped(settings: dict[Path, dict[str, Any]]) -> dict[str, list[Path]]:
 
 def _value(value: Any) -> str:
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'s' if number != 1 else ''}"

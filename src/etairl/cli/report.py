@@ -64,8 +64,9 @@ def run(arguments: list[str]) -> int:
         else:
             forget_claims(study)
     page = study.path / "report.html"
-    write_atomic(page, study_page(data).encode())
-    figures = _draw(data, study.path / "figures")
+    with working("drawing the page and its figures"):
+        write_atomic(page, study_page(data).encode())
+        figures = _draw(data, study.path / "figures")
     write_atomic(study.path / "README.md", paper_notes(study, data, figures).encode())
     if config.json:
         shown = ("settings", "evaluation", "findings", "predictions", "trends")

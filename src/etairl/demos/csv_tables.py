@@ -34,6 +34,7 @@ _PREFIXES = {
     ),
     "actions": re.compile(r"(?:actions?|act)(?:[_. \[]+(.*?)\]?)?$", re.IGNORECASE),
 }
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?$")
 _TRUTH = {"true": 1.0, "false": 0.0}
 _MOST_COLUMNS = 10_000
 
@@ -179,8 +180,11 @@ def _number(cell: str, line: int, column: str) -> float:
         pass
     if text.lower() in _TRUTH:
         return _TRUTH[text.lower()]
-    shown = repr(cell[:40]) if text else "empty"
-    raise InputError(f"line {line}, column {column}: {shown} is not a number")
+    where = f"line {line}, column {column}"
+    if not text:
+        raise InputError(f"{where}: there is nothing; fill it in, or remove that episode")
+    hint = "write decimals with a point" if _DECIMAL_COMMA.match(text) else "it takes numbers only"
+    raise InputError(f"{where}: {cell[:40]!r} is not a number; {hint}")
 
 
 def _is_number(text: str) -> bool:
@@ -222,8 +226,10 @@ def _recording(numbers: np.ndarray, starts: list[int], header: list[str], plan: 
 
 def _said(header: list[str], plan: _Plan) -> tuple[str, ...]:
     used = {*plan.observations, *plan.actions, *plan[2:]}
-    unused = [name for i, name in enumerate(header) if i not in used]
-    columns = ", ".join(header[i] for i in plan.observations[:10])
-    more = f" and {len(plan.observations) - 10} more" if len(plan.observations) > 10 else ""
-    notes = (f"observations are {columns}{more}, in this order",)
-    return notes + ((f"not used: {first_names(unused)}",) if unused else ())
+    unused = [name or "one without a name" for i, name in enumerate(header) if i not in used]
+    shown = [
+        f"{what} are {first_names([header[i] for i in columns], 10)}, in this order"
+        for what, columns in (("observations", plan.observations), ("actions", plan.actions))
+        if columns
+    ]
+    return (*shown, *((f"not used: {first_names(unused)}",) if unused else ()))

@@ -240,7 +240,7 @@ def _unknown(holding: Holding) -> str:
         return f"it is a set of Hugging Face datasets; name one of them: {first_names(parts)}"
     what = {"npz": "an npz file", "hdf5": "an HDF5 file", "folder": "a folder"}.get(holding.kind)
     if what is None:
-        return "its format is not known; npz, HDF5, parquet, Arrow folders and CSV can be read"
+        return _strange(holding.path)
     if holding.kind == "folder" and any(name.endswith(".npz") for name in holding.shown):
         return f"it is a folder; name one .npz file in it (see: etairl demos ls {holding.path})"
     wanted = "; ".join(
@@ -249,3 +249,15 @@ def _unknown(holding: Holding) -> str:
     return (
         f"{what} in no known format; it holds {first_names(holding.shown, 15)}. Known are {wanted}"
     )
+
+
+def _strange(path: Path) -> str:
+    """Why a file is in none of the formats."""
+    if path.stat().st_size == 0:
+        return "it is empty; name a file that holds demonstrations"
+    if path.suffix.lower() in (".csv", ".tsv", ".txt"):
+        return (
+            "it is not a CSV table: write text in UTF-8, columns separated by commas, and their "
+            "names in the first line"
+        )
+    return "its format is not known; npz, HDF5, parquet, Arrow folders and CSV can be read"

@@ -7,7 +7,7 @@ import numpy as np
 
 from etairl.demos.arrow_arrays import column_of, read_stream, small_json
 from etairl.demos.npz_arrays import check_size
-from etairl.demos.recordings import Importing, Recording
+from etairl.demos.recordings import Importing, Recording, first_names
 from etairl.types import InputError
 
 _NEEDED = ("obs", "acts", "terminal")
@@ -18,7 +18,9 @@ def read_huggingface(path: Path, importing: Importing, max_bytes: int) -> Record
     """Read trajectories; `infos` are left alone."""
     files = _files(path)
     check_size(sum(file.stat().st_size for file in files), max_bytes, "its files hold")
-    parts = [_part(found) for file in files for found in read_stream(file, _COLUMNS, max_bytes)]
+    parts = [
+        _part(found, path) for file in files for found in read_stream(file, _COLUMNS, max_bytes)
+    ]
     parts = [part for part in parts if len(part["lengths"])]
     if not parts:
         raise InputError(f"{path}: the dataset has no trajectories")
@@ -59,12 +61,12 @@ def _files(folder: Path) -> list[Path]:
     return [folder / name for name in names]
 
 
-def _part(found: dict[str, Any]) -> dict[str, np.ndarray]:
+def _part(found: dict[str, Any], folder: Path) -> dict[str, np.ndarray]:
     """The trajectories of one batch, laid end to end."""
     if lacking := [name for name in _NEEDED if name not in found]:
         raise InputError(
-            f"a dataset of trajectories has columns obs, acts, terminal and perhaps rews, a row "
-            f"for each; this one lacks {', '.join(lacking)}"
+            "a dataset of trajectories has columns obs, acts, terminal and perhaps rews, a row "
+            f"for each; this one lacks {', '.join(lacking)}{_instead(folder)}"
         )
     obs, acts = column_of(found, "obs", ragged=True), column_of(found, "acts", ragged=True)
     if obs.lengths is None or acts.lengths is None:
@@ -80,3 +82,10 @@ def _part(found: dict[str, Any]) -> dict[str, np.ndarray]:
     if "rews" in found:
         part["rews"] = column_of(found, "rews", ragged=True).values
     return part
+
+
+def _instead(folder: Path) -> str:
+    """Which columns there are, where the folder says it."""
+    file = folder / "dataset_info.json"
+    features = small_json(file).get("features") if file.is_file() else None
+    return f"; there are {first_names(list(features))}" if isinstance(features, dict) else ""

@@ -54,7 +54,10 @@ def read_minari(dataset_id: str, max_bytes: int) -> tuple[Trajectories, Spec, Pl
     data = minari_root() / dataset_id / "data"
     if not data.is_dir():
         known = ", ".join(list_minari()) or "none"
-        raise InputError(f"minari:{dataset_id}: no such local dataset (there are: {known})")
+        raise InputError(
+            f"minari:{dataset_id}: no such local dataset (there are: {known}); fetch it first: "
+            f"minari download {dataset_id}"
+        )
     try:
         metadata = _read_metadata(data / "metadata.json")
         space = deserialize_space(metadata["observation_space"])

@@ -15,6 +15,7 @@ from etairl.types import InputError, Spec
 
 _MINARI = "minari:"
 _RECORDED = re.compile(r"(.+)-\d+x\d+")
+_SUFFIXES = (".npz", ".csv", ".tsv", ".h5", ".hdf5", ".parquet")
 BUNDLED = Path(__file__).parents[1] / "bundled"
 
 
@@ -115,7 +116,8 @@ def _existing(path: Path) -> Path:
     """A file or a folder that is there; else the name that may have been meant."""
     if path.exists():
         return path
-    siblings = path.parent.glob("*.npz") if path.parent.is_dir() else ()
+    siblings = path.parent.iterdir() if path.parent.is_dir() else ()
+    siblings = [sibling for sibling in siblings if sibling.suffix in _SUFFIXES]
     known = {sibling.name: str(path.parent / sibling.name) for sibling in siblings}
     known |= {name: name for name in bundled_demos()}
     near = _alike(path.name, list(known))

@@ -54,6 +54,8 @@ class Inspection:
     """steps that these stand for, where others were dropped; None where all are there"""
     obs_dim: int
     act_dim: int
+    discrete_actions: int | None
+    """how many there are to choose from; None where actions are vectors"""
     task_dim: int | None
     length: Range
     returns: Range | None
@@ -107,6 +109,7 @@ def inspect(demos: Demos, seed: int = 0) -> Inspection:
         thinned_from=None if t.spans is None else int(t.durations.sum()),
         obs_dim=t.obs_dim,
         act_dim=t.act_dim,
+        discrete_actions=demos.spec.discrete_actions,
         task_dim=None if t.tasks is None else t.tasks.shape[1],
         length=Range.of(t.durations),
         returns=None if t.returns is None else Range.of(t.returns),
@@ -199,12 +202,9 @@ def _warnings(demos: Demos) -> list[str]:
     unbounded = (
         t.act_dim > 0 and demos.spec.action_low is None and demos.spec.discrete_actions is None
     )
-    if unbounded and _are_indices(t.actions):
-        many = int(min(t.actions.max(), 1e9)) + 1
-        warnings.append(
-            "actions are whole numbers in one column; if they are indices, import with --discrete "
-            f"{many} (or as many as the environment has)"
-        )
+    indices = maybe_indices(demos)
+    if indices is not None:
+        warnings.append(indices)
     elif unbounded and t.actions.dtype.kind == "f" and np.abs(t.actions).max() > 1.0:
         warnings.append(
             "actions leave [-1, 1] and the file names no bounds; if the simulator clamps them, "
@@ -222,6 +222,19 @@ def _warnings(demos: Demos) -> list[str]:
     if copies:
         warnings.append(f"{copies} episodes are exact copies of others")
     return warnings
+
+
+def maybe_indices(demos: Demos) -> str | None:
+    """What to say of actions that may be indices without the file's saying so."""
+    actions, spec = demos.trajectories.actions, demos.spec
+    known = spec.act_dim == 0 or spec.discrete_actions is not None or spec.action_low is not None
+    if known or not _are_indices(actions):
+        return None
+    many = int(min(actions.max(), 1e9)) + 1
+    return (
+        "actions are whole numbers in one column; if they are indices, import with --discrete "
+        f"{many} (or as many as the environment has)"
+    )
 
 
 def _are_indices(actions: np.ndarray) -> bool:

@@ -70,10 +70,10 @@ class Study:
     def __init__(self, path: Path, trust: bool = False, named: Collection[str] = ()):
         self.path, self._digests = path, DigestFile(path)
         file = path / "study.json"
-        try:
-            content = read_json(file)
-        except InputError as error:
-            raise InputError(f"{path} is not a study: {error}") from None
+        if not file.is_file():
+            why = "it has no study.json" if path.is_dir() else "there is no such folder"
+            raise InputError(f"{path} is not a study: {why}; name one that etairl study has made")
+        content = read_json(file)
         with reading(file):
             self.name: str = content["name"]
             self.scale: str | None = content["scale"]

@@ -21,6 +21,10 @@ class TomlSource:
 
     def __init__(self, path: Path):
         self.path = path
+        if not path.exists():
+            raise InputError(
+                f"no such file: {path}; etairl train --dry-run prints one to begin with"
+            )
         try:
             text = path.read_bytes().decode().replace("\r\n", "\n")
         except (OSError, UnicodeDecodeError) as error:

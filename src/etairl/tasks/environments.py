@@ -4,6 +4,7 @@ import os
 import sys
 from difflib import get_close_matches
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, get_args
 
 from etairl.tasks.catalogue import task_space
@@ -123,18 +124,18 @@ def _simulated(
 ) -> RejoinableTask:
     names = envpool_names()
     native = environment in names if engine is None else engine == "envpool"
-    environment = imported(environment)
+    asked, environment = environment, imported(environment)
     ending = {} if options and not _known(environment) else _ending_options(environment, mode)
     settings = _OPTIONS.get(environment, {}) | ending | options
     if native:
         if environment not in names:
-            raise InputError(_unknown(environment, names))
+            raise InputError(_unknown(asked, names))
         threads = threads or os.cpu_count() or 1
         return EnvPoolTask(environment, envs, horizon, seed, threads, settings)
     from etairl.tasks.gymnasium import GymnasiumTask, gymnasium_names
 
     if environment not in gymnasium_names():
-        raise InputError(_unknown(environment, [*names, *gymnasium_names()]))
+        raise InputError(_unknown(asked, [*names, *gymnasium_names()]))
     words = _for_gymnasium(environment, settings)
     return GymnasiumTask(environment, envs, horizon, seed, words)
 
@@ -161,13 +162,31 @@ def imported(environment: str) -> str:
     if not colon:
         return environment
     try:
-        import_module(module)
+        _import_from_here(module)
     except Exception as error:  # whatever a user's own module raises
         raise InputError(
             f"{environment}: {module!r} cannot be imported ({type(error).__name__}: {error}); is "
-            "it installed, or its folder in PYTHONPATH?"
+            "it installed, or in this folder, or its folder in PYTHONPATH?"
         ) from error
     return name
+
+
+def _import_from_here(module: str) -> None:
+    """Import a module; one that is found nowhere else may lie in the current folder."""
+    if module in sys.modules or _is_installed(module):
+        import_module(module)
+        return
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.append(here)  # it stays: what it holds may be imported later, or elsewhere
+    import_module(module)
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except (ImportError, ValueError):  # also of a package around it
+        return False
 
 
 def gymnasium_options(environment: str, mode: HorizonMode) -> dict[str, Any]:
@@ -204,6 +223,12 @@ def _ending_options(environment: str, mode: HorizonMode) -> dict[str, Any]:
 
 
 def _unknown(environment: str, names: list[str]) -> str:
-    close = get_close_matches(environment, set(names), n=3)
-    hint = f"did you mean {', '.join(close)}?" if close else "is it registered with Gymnasium?"
+    module, colon, name = environment.partition(":")
+    close = get_close_matches(name if colon else environment, set(names), n=3)
+    if close:
+        hint = f"did you mean {', '.join(close)}?"
+    elif colon:
+        hint = f"{module} was imported, and does not register it"
+    else:
+        hint = "one of your own is named with the module that registers it, module:Name-v0"
     return f"unknown environment {environment!r}; {hint}"

@@ -9,6 +9,7 @@ from etairl.algorithms.expert import ExpertConfig
 from etairl.algorithms.registry import cost_kinds
 from etairl.decoding import decode
 from etairl.demos.sources import is_missing
+from etairl.runs import no_run
 from etairl.solvers.players import SOLVERS
 from etairl.storage import read_json
 from etairl.training.settings import TrainConfig
@@ -29,10 +30,9 @@ def read_config(run: Path, trust: bool = False, named: Collection[str] = ()) -> 
         trust: the user allows code that the file names to be imported.
         named: code that the user has named in this very command.
     """
-    try:
-        data = read_json(run / "config.json")
-    except InputError as error:
-        raise InputError(f"{run} is not a run directory: {error}") from None
+    if not (run / "config.json").is_file():
+        raise InputError(no_run(run))
+    data = read_json(run / "config.json")
     if "judge_every" in data and "girl" not in data:
         raise InputError(
             f"{run} is a run of `etairl expert`, which imitates nobody; to resume it, or to record "

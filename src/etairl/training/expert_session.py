@@ -96,7 +96,7 @@ class ExpertSession:
         """
         if self.finished:
             return
-        tell("first episodes, and compiling")
+        tell("first episodes, compiling")
         if not self.resumed:
             self.directory.start_over()
         due, played = every_seconds(self.checkpoint_seconds, time.monotonic), False

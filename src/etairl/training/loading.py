@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Literal, get_args
 
+from etairl.runs import no_run
 from etairl.solvers.learned import LearnedPolicy, load_learned
 from etairl.types import InputError, check_choice, check_seed
 
@@ -41,13 +42,11 @@ def load(
 
 
 def _missing(path: Path, which: Which) -> str:
-    if not path.exists():
-        return f"{path} does not exist; name the folder of a finished run"
     if (path / "result.json").is_file() and which == "best":
         return f"{path} has no best policy; take the final one"
     if (path / "config.json").is_file():
         return f"{path} is not finished yet; resume it: etairl resume {path}"
-    return f"{path} is not a run directory: it has no config.json and no policy.safetensors"
+    return no_run(path)
 
 
 def _old(file: Path, which: Which, trust: bool) -> LearnedPolicy:

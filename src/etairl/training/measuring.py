@@ -1,5 +1,6 @@
 """What is measured of a run: a line of metrics per cycle, and the result at its end."""
 
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -96,10 +97,11 @@ def _remaining(prepared: Prepared, buffer: EpisodeBuffer, cycles: int) -> Trajec
     return without_absorbing(t) if config.mode == "absorbing" else t
 
 
-def _stage(prepared: Prepared, solver: Any, path: Path) -> Stage:
+def _stage(prepared: Prepared, solver: Any, path: Path, tell: Callable[[str], object]) -> Stage:
     """The learner, and beside it a clone, which is kept in the folder of the run."""
     policies: dict[str, Policy] = {LEARNER: prepared.game.solver.policy(solver)}
     if prepared.demos.trajectories.act_dim:
+        tell("a clone to compare with")
         cloned = make_clone(prepared)
         keep_clone(cloned, path)
         policies[CLONING] = clone_policy(cloned, prepared.demos.spec)
@@ -114,6 +116,7 @@ def write_result(
     buffer: EpisodeBuffer,
     rows: list[dict[str, Any]],
     scale: ReturnScale | None,
+    tell: Callable[[str], object] = str,
 ) -> None:
     """Weights, and how the last cycles match: the paper's remaining replay buffer."""
     config, path, progress = prepared.config, directory.path, Progress.of(rows)
@@ -131,11 +134,13 @@ def write_result(
     remaining = _remaining(prepared, buffer, len(last))
     returns, expert = remaining.returns, prepared.demos.trajectories.returns
     assert returns is not None
-    stage = _stage(prepared, solver, path)
+    stage = _stage(prepared, solver, path, tell)
+    tell("playing fresh episodes")
     shown = stage.experts[stage.kinds[0]]
     drawn = stage.experts["drawn"]  # as the learner's actions in its replay
     collapse = collapsed(rows)
     futures = prepared.futures
+    tell("comparing with the expert")
     directory.finish(
         {
             "cycles": state.cycles,

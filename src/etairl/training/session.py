@@ -172,7 +172,7 @@ class Session:
         started = time.monotonic()
         try:
             cycles = self._cycles(reached, buffer)
-            tell("first episodes, and compiling")
+            tell("first episodes, compiling")
             while not self._stops():  # also before the first: a stop may come just then
                 playing = copy_player(prepared, reached.state)
                 cycle = next(cycles, None)
@@ -199,8 +199,8 @@ class Session:
             raise
         finally:
             events.close()
-        tell("playing fresh episodes")
-        write_result(prepared, directory, reached.state, reached.best, buffer, self.rows, scale)
+        players = reached.state, reached.best
+        write_result(prepared, directory, *players, buffer, self.rows, scale, tell)
 
     def _cycles(self, reached: Reached, buffer: EpisodeBuffer) -> Iterator[Cycle]:
         """The game from there on, slower after each recovery."""
