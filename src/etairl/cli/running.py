@@ -168,7 +168,7 @@ def play_through(
         patient_interrupt() as stop,
         closing(run.play(meter.stage)) as reports,
     ):
-        for sentence in before:
+        for sentence in (*directory.notes, *before):
             meter.say(sentence)
         since = time.monotonic()
         try:
