@@ -134,7 +134,7 @@ def changed_value(rng: np.random.Generator, value: Any) -> Any:
             for step in path[:-1]:
                 at = at[step]
             _change(rng, at, path[-1])
-        except (KeyError, IndexError, TypeError):
+        except (LookupError, TypeError):
             continue  # an earlier change removed it
     return whole
 
@@ -147,7 +147,7 @@ def _change(rng: np.random.Generator, at: Any, key: Any) -> None:
         del at[key]
     elif isinstance(at, dict):
         at[f"{key}x"] = at.pop(key)
-    else:
+    elif isinstance(at, list):
         at.insert(key, at[key])
 
 
@@ -184,9 +184,11 @@ def _in_zip(rng: np.random.Generator, data: bytes, others: Sequence[bytes]) -> b
     else:
         members[name] = damaged(rng, members[name], list(members.values()))
     target = io.BytesIO()
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+    with zipfile.ZipFile(target, "w") as archive:
         for member, content in members.items():
-            archive.writestr(member, content)
+            # With a date of its own: the same bytes whenever it is made.
+            plain = zipfile.ZipInfo(member)
+            archive.writestr(plain, content, zipfile.ZIP_DEFLATED, compresslevel=1)
     return target.getvalue()
 
 

@@ -142,7 +142,14 @@ def _run(folder: Path) -> None:
 def _evaluated(name: str) -> dict[str, Any]:
     distance = {"value": 0.1, "floor": 0.02, "floor_by": None}
     return {
-        **{"name": name, "episodes": 2, "return_mean": -3.0, "score": 0.5, "success": None},
+        **{
+            "name": name,
+            "episodes": 2,
+            "return_mean": -3.0,
+            "return_std": 1.0,
+            "score": 0.5,
+            "success": None,
+        },
         **{"playing": "drawn", "beside": "demonstrations", "compared": None, "timeline": None},
         **{"mmd2_rho": distance, "mmd2_mu": distance, "generalisation": None, "longer": None},
     }
@@ -163,13 +170,17 @@ def _read_result(folder: Path) -> object:
 
 
 def _read_policy(folder: Path) -> object:
-    return etairl.load(folder).predict(np.zeros(3, np.float32))
+    policy = etairl.load(folder)
+    return policy.predict(np.zeros(policy.spec.obs_dim, np.float32))
 
 
 def _card(folder: Path) -> None:
     from etairl.training.result import Result
 
-    Result(_finished()).card(folder / "card", with_demonstrations=True)
+    # As if never evaluated: its scores are those of its result.
+    run = shutil.copytree(_finished(), folder.parent / "plain")
+    (run / "evaluation.json").unlink()
+    Result(run).card(folder / "card", with_demonstrations=True)
 
 
 def _read_card(folder: Path) -> object:
