@@ -24,6 +24,7 @@ from etairl.storage import (
     checksum,
     read_bytes,
     read_json,
+    reading,
     tree_bytes,
     tree_from,
     write_atomic,
@@ -58,7 +59,17 @@ class Manifest(NamedTuple):
         own = plain.pop("sha256", None)
         if set(plain) != set(Manifest._fields) or own != _own_checksum(plain):
             raise UnreadableError(f"{path}: its checksum is wrong")
-        return Manifest(**plain)
+        manifest = Manifest(**plain)
+        with reading(path):
+            values, logged = manifest.values, manifest.metrics
+            numbers = (*(values[name] for name in ("cycle", "since", "until")), logged["bytes"])
+            if any(type(number) is not int or number < 0 for number in numbers):
+                raise UnreadableError(f"{path}: its numbers are not whole, or below 0")
+            if set(manifest.files) != {file.name for file in folder.glob("*.safetensors")}:
+                raise UnreadableError(f"{path}: it has not the files that are beside it")
+            if values["cycle"] != int(folder.name):
+                raise UnreadableError(f"{path}: it is of cycle {values['cycle']}")
+        return manifest
 
 
 def _own_checksum(plain: Mapping[str, Any]) -> str:
@@ -128,7 +139,7 @@ class Checkpoints:
         folder = self._latest()
         assert folder is not None
         manifest = Manifest.read(folder)
-        if self.settings not in (None, manifest.values["settings"]):
+        if self.settings not in (None, manifest.values.get("settings")):
             raise InputError(
                 f"{self.run / 'config.json'} is not as it was when the run was stopped; "
                 "restore it, or start a new run"
@@ -145,7 +156,11 @@ class Checkpoints:
         latest = self._latest()
         assert latest is not None
         logged = self._logged(Manifest.read(latest))
-        return [json.loads(line) for line in logged.splitlines()]
+        with reading(self.run / "metrics.jsonl"):
+            rows = [json.loads(line) for line in logged.splitlines()]
+            if not all(isinstance(row, dict) for row in rows):
+                raise UnreadableError(f"{self.run / 'metrics.jsonl'}: a line is not an object")
+        return rows
 
     def _logged(self, manifest: Manifest) -> bytes:
         """The metrics that there were when the checkpoint was written."""

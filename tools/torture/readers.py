@@ -213,6 +213,7 @@ def _prepared() -> Any:
 def _read_checkpoint(folder: Path) -> object:
     """As a run is resumed, without making the simulator anew."""
     from etairl.runs import RunDirectory
+    from etairl.training.deciding import copy_player
     from etairl.training.session import Session
 
     prepared, state = _prepared()
@@ -222,11 +223,7 @@ def _read_checkpoint(folder: Path) -> object:
     if not directory.open(encode(prepared.config), demonstrations=prepared.digest):
         return None
     session = Session(directory, prepared, True)
-    return session._restore(state, (state.solver.actor, state.solver.normaliser), _buffer())
-
-
-def _buffer() -> Any:
-    return _prepared()[0].make_buffer()
+    return session._restore(state, copy_player(prepared, state), prepared.make_buffer())
 
 
 def _sealed(folder: Path) -> None:
