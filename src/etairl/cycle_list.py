@@ -38,7 +38,7 @@ class CycleList:
         """
         cycles, looked, kept = self._cycles.rows, 0, []
         while looked < len(cycles) and cycles[looked, _LAP] < lap:
-            first, low, high = self._span(cycles[looked])
+            low, high = self._span(cycles[looked])
             if low < end and high > begin:
                 pass  # its rows are written again
             elif cycles[looked, _LAP] == lap - 1 and low >= end:
@@ -48,7 +48,7 @@ class CycleList:
             looked += 1
         if looked == len(kept):
             return
-        left = [self._episodes.part(*cycles[k, [_FIRST, _END]]) for k in kept]
+        left = [self._of(cycle) for cycle in cycles[kept]]
         many = sum(map(len, left))
         first = int(cycles[looked, _FIRST]) if looked < len(cycles) else self._episodes.end
         moved, at = cycles[kept].copy(), first - many
@@ -58,12 +58,14 @@ class CycleList:
         self._episodes.replace_front(first, np.concatenate(left) if left else None)
         self._cycles.replace_front(self._cycles.begin + looked, moved)
 
-    def _span(self, cycle: np.ndarray) -> tuple[int, int, int]:
-        """First episode of a cycle, its first row, and the row after its last."""
-        first = int(cycle[_FIRST])
-        low = int(self._episodes.part(first, first + 1)[0, _ROWS])
-        last = self._episodes.part(int(cycle[_END]) - 1, int(cycle[_END]))[0]
-        return first, low, int(last.sum()) + 1
+    def _of(self, cycle: np.ndarray) -> np.ndarray:
+        """The episodes of a cycle."""
+        return self._episodes.part(int(cycle[_FIRST]), int(cycle[_END]))
+
+    def _span(self, cycle: np.ndarray) -> tuple[int, int]:
+        """The first row of a cycle, and the one after its last."""
+        episodes = self._of(cycle)
+        return int(episodes[0, _ROWS]), int(episodes[-1].sum()) + 1
 
     def newest(
         self, cycles: int | None, rows: int | None, first: int | None

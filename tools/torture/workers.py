@@ -129,7 +129,7 @@ def _watch_code() -> list[str]:
     known += (str(Path(__file__).parents[2]), sys.base_prefix)
 
     def watch(event: str, arguments: tuple[Any, ...]) -> None:
-        if event in _STARTS:
+        if event in _STARTS and arguments[:1] != ("uname",):  # Python's own module platform
             ran.append(f"{event} {arguments!r}"[:300])
         elif event == "exec":
             file = getattr(arguments[0], "co_filename", "<")
