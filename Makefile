@@ -6,10 +6,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready-$(shell cksum < requirements.lock | cut -d' ' -f1)
 PYTEST_ARGS ?=
+INPUTS ?= 1000
+READERS ?=
+SEED ?= 0
 APT_INSTALL := DEBIAN_FRONTEND=noninteractive timeout 300 apt-get install --yes --no-install-recommends
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fix types docs bench slow wheel lock clean screenless browser
+.PHONY: help demo test check fix types docs bench slow torture sbom wheel lock clean screenless browser
 
 help:  ## list the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +45,12 @@ docs: $(READY)  ## build the documentation into site/
 bench: $(READY)  ## the speed tables
 	@$(BIN)/etairl bench
 
+torture: $(READY)  ## damaged files for every reader; INPUTS=100000 for longer, READERS="npz,csv", SEED=1
+	@PYTHONPATH=tools $(BIN)/python -m torture --inputs $(INPUTS) --readers "$(READERS)" --seed $(SEED)
+
+sbom: $(READY)  ## a software bill of materials: sbom.json
+	@$(BIN)/python tools/sbom.py sbom.json
+
 wheel: $(READY)  ## build dist/ and try it in clean environments
 	@rm -rf dist
 	@$(BIN)/python -m hatchling build
@@ -52,7 +61,7 @@ lock: $(READY)  ## resolve the dependencies anew (needs uv)
 	  --no-emit-index-url --no-header --no-annotate --quiet --upgrade -o requirements.lock
 
 clean:  ## remove .venv and everything generated
-	@rm -rf $(VENV) site dist .pytest_cache .ruff_cache .hypothesis etairl-demo
+	@rm -rf $(VENV) site dist sbom.json torture-failures .pytest_cache .ruff_cache .hypothesis etairl-demo
 
 # Tests that draw need EGL or OSMesa. Root gets the latter from Debian; for others they are skipped.
 screenless: $(READY)

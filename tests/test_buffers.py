@@ -161,3 +161,62 @@ def test_ten_million_transitions_of_halfcheetah_fit_in_1500_mb():
     )
     assert per_row / 1000 == size / rows
     assert size < 1.5e9
+
+
+class PlainList:
+    """What a buffer holds, looked for among all cycles each time."""
+
+    def __init__(self, rows):
+        self.rows, self.cycles = rows, []
+
+    def extend(self, lengths):
+        begin, size = 0, int(lengths.sum()) + len(lengths)
+        if self.cycles:
+            starts, last = self.cycles[-1]
+            begin = int(starts[-1] + last[-1] + 1)
+        begin = 0 if begin + size > self.rows else begin
+        self.cycles = [c for c in self.cycles if not self.overlap(c, begin, begin + size)]
+        self.cycles.append((begin + np.cumsum(lengths + 1) - lengths - 1, lengths))
+
+    @staticmethod
+    def overlap(cycle, begin, end):
+        starts, lengths = cycle
+        return starts[0] < end and starts[-1] + lengths[-1] + 1 > begin
+
+    def newest(self, cycles=None, rows=None, first=None):
+        chosen = self.cycles if cycles is None else self.cycles[-cycles:]
+        chosen = [(starts[:first], lengths[:first]) for starts, lengths in chosen]
+        if rows is not None:
+            totals = np.cumsum([lengths.sum() + len(lengths) for _, lengths in chosen[::-1]])
+            chosen = chosen[-max(1, int((totals <= rows).sum())) :]
+        return [np.concatenate(part) for part in zip(*chosen, strict=True)]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_a_buffer_holds_is_what_a_search_finds(seed):
+    """Also at its end, where laps of other sizes leave a cycle behind that is older than others."""
+    rng = np.random.default_rng(seed)
+    rows, most = int(rng.integers(20, 150)), int(rng.choice([3, 8, 30]))
+    buffer, plain = EpisodeBuffer(rows, 1, 1), PlainList(rows)
+    for _ in range(80):
+        lengths = rng.integers(1, most, size=int(rng.integers(1, 4)))
+        steps = int(lengths.sum())
+        if steps + len(lengths) > rows:
+            continue
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        last = np.zeros(steps, bool)
+        last[offsets[1:] - 1] = True
+        column = np.zeros((steps, 1), np.float32)
+        buffer.extend(Trajectories(column, column, ~last & last, last, offsets), column)
+        plain.extend(lengths)
+        assert len(buffer) == len(plain.cycles)
+        for asked in (
+            {},
+            {"cycles": 2},
+            {"rows": 20},
+            {"cycles": 3, "first": 1},
+            {"first": 2, "rows": 9},
+        ):
+            found, (starts, counts) = buffer.newest(**asked), plain.newest(**asked)
+            assert found.starts.tolist() == starts.tolist()
+            assert np.diff(found.offsets).tolist() == counts.tolist()

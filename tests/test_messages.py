@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from etairl.types import InputError
+
 SOURCES = Path(__file__).parents[1] / "src" / "etairl"
 RAISED = {"InputError", "UnreadableError", "DivergedError", "refuse"}
 THEIRS = re.compile(r"\b(tyro|jax|xla|h5py|equinox|optax|argparse|nonetype|traceback)\b|<class")
@@ -165,3 +167,26 @@ def test_what_is_unknown_or_missing_has_a_remedy():
     guilty = {w: words for w, words in ALL.items() if lost.search(words)}
     assert len(guilty) > 20
     assert not {w: words for w, words in guilty.items() if not REMEDY.search(words)}
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("one\ntwo\r\nthree", "one two three"),
+        ("a\x1b[2Jb\x00", "a\\x1b[2Jb\\x00"),
+        ("\ud800", "\\ud800"),
+        ("η of κ, « é »", "η of κ, « é »"),
+        ("", ""),
+    ],
+)
+def test_a_message_is_one_printable_line(text, shown):
+    assert str(InputError(text)) == shown
+
+
+@pytest.mark.parametrize("letter", ["a", "\x00", "\n", "\ud800"])
+def test_a_message_is_bounded_whatever_it_repeats(letter):
+    said = str(InputError(f"begin {letter * 60_000} end"))
+    assert said.startswith("begin ")
+    assert said.endswith(" end")
+    assert len(said) < 1300
+    assert str(InputError(said)) == said

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int, Num
 
+from etairl.cycle_list import CycleList
 from etairl.types import Step, Trajectories, offsets_of, ragged_rows
 
 _FIELDS = ("observations", "actions", "rewards", "terminated", "exists")
@@ -73,7 +74,7 @@ class EpisodeBuffer:
         self.actions = np.zeros((rows, act_dim), np.float32)
         self.rewards = np.zeros(rows, np.float32)
         self.terminated = np.zeros(rows, bool)
-        self._cycles: list[tuple[np.ndarray, np.ndarray]] = []  # starts and lengths
+        self._cycles, self._lap = CycleList(), 0
 
     def __len__(self) -> int:
         return len(self._cycles)
@@ -82,15 +83,12 @@ class EpisodeBuffer:
         """Add a cycle of episodes, with `actions` as the solver sees them."""
         lengths = trajectories.lengths
         size = trajectories.steps + len(trajectories)
-        begin = 0
-        if self._cycles:
-            starts, last = self._cycles[-1]
-            begin = int(starts[-1] + last[-1] + 1)
+        begin = self._cycles.end
         if begin + size > len(self.observations):
-            begin = 0
+            begin, self._lap = 0, self._lap + 1
         if size > len(self.observations):
             raise MemoryError(f"a buffer of {len(self.observations)} rows cannot hold {size}")
-        self._cycles = [c for c in self._cycles if not _overlap(c, begin, begin + size)]
+        self._cycles.forget(begin, begin + size, self._lap)
         starts = begin + trajectories.offsets[:-1] + np.arange(len(trajectories))
         rows = ragged_rows(starts, lengths)
         self.observations[rows] = trajectories.observations
@@ -101,7 +99,7 @@ class EpisodeBuffer:
         self.observations[starts + lengths] = (
             trajectories.observations[trajectories.last_rows] if final is None else final
         )
-        self._cycles.append((starts, lengths))
+        self._cycles.append(starts, lengths, self._lap)
 
     def newest(
         self, cycles: int | None = None, rows: int | None = None, first: int | None = None
@@ -113,14 +111,7 @@ class EpisodeBuffer:
             rows: how many rows they may have together.
             first: only the first so many episodes of each cycle.
         """
-        chosen = self._cycles[-cycles:] if cycles is not None else self._cycles
-        if first is not None:
-            chosen = [(starts[:first], lengths[:first]) for starts, lengths in chosen]
-        if rows is not None:
-            totals = np.cumsum([lengths.sum() + len(lengths) for _, lengths in reversed(chosen)])
-            chosen = chosen[-max(1, int((totals <= rows).sum())) :]
-        starts, lengths = (np.concatenate(part) for part in zip(*chosen, strict=True))
-        return Episodes.of(starts, lengths)
+        return Episodes.of(*self._cycles.newest(cycles, rows, first))
 
     def trajectories(self, episodes: Episodes) -> Trajectories:
         """Copies of episodes, with actions as the solver sees them."""
@@ -141,11 +132,6 @@ class EpisodeBuffer:
     def transitions(self, rows: Int[np.ndarray, " n"], shape: tuple[int, ...]) -> Transitions:
         """What happened at these rows, in the given shape."""
         return _transitions(self, rows, rows + 1, shape)
-
-
-def _overlap(cycle: tuple[np.ndarray, np.ndarray], begin: int, end: int) -> bool:
-    starts, lengths = cycle
-    return bool(starts[0] < end and starts[-1] + lengths[-1] + 1 > begin)
 
 
 class Replay:

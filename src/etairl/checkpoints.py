@@ -11,7 +11,6 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +24,7 @@ from etairl.storage import (
     checksum,
     read_bytes,
     read_json,
+    reading,
     tree_bytes,
     tree_from,
     write_atomic,
@@ -59,7 +59,17 @@ class Manifest(NamedTuple):
         own = plain.pop("sha256", None)
         if set(plain) != set(Manifest._fields) or own != _own_checksum(plain):
             raise UnreadableError(f"{path}: its checksum is wrong")
-        return Manifest(**plain)
+        manifest = Manifest(**plain)
+        with reading(path):
+            values, logged = manifest.values, manifest.metrics
+            numbers = (*(values[name] for name in ("cycle", "since", "until")), logged["bytes"])
+            if any(type(number) is not int or number < 0 for number in numbers):
+                raise UnreadableError(f"{path}: its numbers are not whole, or below 0")
+            if set(manifest.files) != {file.name for file in folder.glob("*.safetensors")}:
+                raise UnreadableError(f"{path}: it has not the files that are beside it")
+            if values["cycle"] != int(folder.name):
+                raise UnreadableError(f"{path}: it is of cycle {values['cycle']}")
+        return manifest
 
 
 def _own_checksum(plain: Mapping[str, Any]) -> str:
@@ -128,27 +138,29 @@ class Checkpoints:
         """The latest checkpoint: PyTrees and values. Metrics that came after it are dropped."""
         folder = self._latest()
         assert folder is not None
-        with self._remedied():
-            manifest = Manifest.read(folder)
-            if self.settings not in (None, manifest.values["settings"]):
-                raise InputError(
-                    f"{self.run / 'config.json'} is not as it was when the run was stopped; "
-                    "restore it, or start a new run"
-                )
-            trees = {}
-            for name, tree in like.items():
-                file = folder / f"{name}.safetensors"
-                trees[name] = tree_from(file, _verified(file, manifest), tree)
-            write_atomic(self.run / "metrics.jsonl", self._logged(manifest))
+        manifest = Manifest.read(folder)
+        if self.settings not in (None, manifest.values.get("settings")):
+            raise InputError(
+                f"{self.run / 'config.json'} is not as it was when the run was stopped; "
+                "restore it, or start a new run"
+            )
+        trees = {}
+        for name, tree in like.items():
+            file = folder / f"{name}.safetensors"
+            trees[name] = tree_from(file, _verified(file, manifest), tree)
+        write_atomic(self.run / "metrics.jsonl", self._logged(manifest))
         return trees, manifest.values
 
     def metrics(self) -> list[dict[str, Any]]:
         """The lines of metrics up to the latest checkpoint, verified."""
         latest = self._latest()
         assert latest is not None
-        with self._remedied():
-            logged = self._logged(Manifest.read(latest))
-        return [json.loads(line) for line in logged.splitlines()]
+        logged = self._logged(Manifest.read(latest))
+        with reading(self.run / "metrics.jsonl"):
+            rows = [json.loads(line) for line in logged.splitlines()]
+            if not all(isinstance(row, dict) for row in rows):
+                raise UnreadableError(f"{self.run / 'metrics.jsonl'}: a line is not an object")
+        return rows
 
     def _logged(self, manifest: Manifest) -> bytes:
         """The metrics that there were when the checkpoint was written."""
@@ -160,28 +172,38 @@ class Checkpoints:
             raise UnreadableError(f"{metrics}: its checksum is wrong")
         return logged
 
-    @contextmanager
-    def _remedied(self) -> Iterator[None]:
-        """Of a damaged file: the checkpoint before the latest, if all that it needs is there."""
-        try:
-            yield
-        except UnreadableError as error:
-            latest, *older = reversed(self._checkpoints())
-            remedy = "no older checkpoint is whole: restore the file, or start a new run"
-            if older and self._whole(older[0]):
-                remedy = f"to resume from the checkpoint before it, move {latest} to another place"
-            raise InputError(f"{error}; {remedy}") from None
+    def settle(self) -> str | None:
+        """Move a damaged latest checkpoint aside where the one before it is whole.
 
-    def _whole(self, folder: Path) -> bool:
+        The caller holds the lock. Returns a sentence about it; None where the latest is whole.
+        """
+        *older, latest = self._checkpoints()
+        damage = self._damage(latest)
+        if damage is None:
+            return None
+        if not older or self._damage(older[-1]) is not None:
+            raise InputError(
+                f"{damage}; no older checkpoint is whole: restore the file, or start a new run"
+            )
+        aside = latest.with_name(f"damaged-{latest.name}")
+        shutil.rmtree(aside, ignore_errors=True)
+        os.replace(latest, aside)
+        return (
+            f"{damage}; the run goes on from the checkpoint before it, of cycle "
+            f"{int(older[-1].name)}, and the damaged one is kept in {aside}"
+        )
+
+    def _damage(self, folder: Path) -> UnreadableError | None:
+        """What is wrong with a checkpoint, or with what it needs."""
         try:
             manifest = Manifest.read(folder)
             for name in manifest.files:
                 _verified(folder / name, manifest)
             self._logged(manifest)
             list(self._read_segments(manifest.values["since"], manifest.values["until"]))
-        except UnreadableError:
-            return False
-        return True
+        except UnreadableError as error:
+            return error
+        return None
 
     def remove_parts(self) -> None:
         """Remove checkpoints that a killed process left half-written."""
@@ -208,8 +230,7 @@ class Checkpoints:
         for path in self._segments():
             if _span(path)[1] > end:
                 path.unlink()
-        with self._remedied():
-            yield from self._read_segments(self._since(latest), end)
+        yield from self._read_segments(self._since(latest), end)
 
     def _read_segments(
         self, begin: int, end: int

@@ -73,11 +73,16 @@ def _first(runs: list[Path], most: int = 5) -> str:
 
 
 class RunDirectory:
-    """One run on disk."""
+    """One run on disk.
+
+    Attributes:
+        notes: what a user should know of how it was opened.
+    """
 
     def __init__(self, path: Path):
         self.path = path
         self.checkpoints = Checkpoints(path)
+        self.notes: list[str] = []
 
     @property
     def begun(self) -> bool:
@@ -124,7 +129,11 @@ class RunDirectory:
             write_json(file, wanted)
         if not (self.path / "versions.json").is_file():  # killed before it was written
             write_json(self.path / "versions.json", began_with)
-        return self.checkpoints.any
+        if self.finished or not self.checkpoints.any:
+            return self.checkpoints.any
+        if (note := self.checkpoints.settle()) is not None:
+            self.notes.append(note)
+        return True
 
     def refuse_others(
         self, stored: Mapping[str, Any], wanted: Mapping[str, Any], free: tuple[str, ...] = ()

@@ -168,3 +168,20 @@ def test_parquet_with_missing_values(tmp_path):
     columns["observation.state"] = [[1.0], [1.0, 2.0]]
     pq.write_table(pa.table(columns), tmp_path / "gaps.parquet")
     refused(tmp_path / "gaps.parquet", r"column observation.state: its lists differ in length")
+
+
+def test_rewards_of_another_shape(tmp_path):
+    path = tmp_path / "rewards.npz"
+    plain = {"observations": np.zeros((4, 2)), "actions": np.zeros((4, 1))}
+    ends = np.array([False, False, False, True])
+    np.savez(path, **plain, terminals=ends, rewards=np.zeros((4, 3)))
+    refused(path, r"rewards have shape \[4, 3\]: one number a step is needed")
+
+
+def test_names_in_an_archive_that_are_no_text(tmp_path):
+    path = tmp_path / "names.npz"
+    np.savez(path, η=np.zeros(3))
+    raw = path.read_bytes()
+    assert raw.count("η".encode()) == 2
+    path.write_bytes(raw.replace("η".encode(), b"\xb7\x80"))
+    refused(path, "is not an npz file, or it is damaged")

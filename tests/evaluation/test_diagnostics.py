@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from etairl.evaluation.diagnostics import LONG, collapsed, diagnose
+from etairl.evaluation.diagnostics import LONG, Warnings, collapsed, diagnose
 
 GOOD = {
     "cost/accuracy_learner": 0.8,
@@ -81,3 +81,18 @@ def test_without_a_return_the_distance_tells_of_collapses():
     assert collapsed(rows([0.5, 0.1, 0.1, 0.1, 0.1], [1, 0.6, 0.6, 0.6, 1])).share == 1 / 4
     assert collapsed(rows([0.5, 0.49, 0.5])).share == 0.0
     assert collapsed(rows([0.5])).share is None
+
+
+def test_warnings_row_by_row_are_those_of_the_whole():
+    """Told once each, and not those that were there when a run was opened."""
+    bad = {**GOOD, "solver/temperature": 1e-6}
+    every = rows((GOOD, 3), (bad, 2 * LONG), (GOOD, 2))
+    for measured, distance in zip(every[::2], [1.0, 0.5, 0.1, 0.1, 0.1, *[2.0] * 20], strict=False):
+        measured["mmd2_mu"] = distance
+    whole = diagnose(every)
+    assert {warning.name for warning in whole} == {"entropy_collapsed", "collapsed"}
+    for known in range(len(every) + 1):
+        watch = Warnings(every[:known])
+        told = [warning for row in every[known:] for warning in watch.add(row)]
+        new = [warning for warning in whole if warning not in diagnose(every[:known])]
+        assert sorted(told, key=repr) == sorted(new, key=repr)

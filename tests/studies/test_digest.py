@@ -296,3 +296,26 @@ def test_what_a_kill_left_of_a_finished_run_goes(study, tmp_path):
     assert sorted(p.name for p in run.iterdir()) == kept
     assert not {"replay", "checkpoints"} & set(kept)
     assert "result.json" in kept
+
+
+@pytest.mark.parametrize("versions", [{"numpy": 5}, [1], "x", {"numpy": []}])
+def test_versions_that_are_none(study, tmp_path, versions):
+    """The page compares those of all runs."""
+    small = without_runs(study, tmp_path / "small")
+    name = small.jobs[0].name
+    lines = (small.path / "summary.jsonl").read_text().splitlines()
+    line = next(json.loads(line) for line in lines if json.loads(line)["name"] == name)
+    replace_line(small, name, json.dumps(line | {"versions": versions}))
+    with pytest.raises(InputError, match=r"summary.jsonl: it is damaged, or of another version"):
+        report_data(Study(small.path))
+
+
+def test_a_digest_that_is_nested_too_deep(study, tmp_path):
+    small = without_runs(study, tmp_path / "small")
+    name = small.jobs[0].name
+    nested = "[" * 900 + "]" * 900
+    text = json.dumps({"name": name, "result": {"remaining": {"return": 0}}, "diagnostics": []})
+    text = text[:-1] + f', "length": 1.0, "curves": {nested}}}'
+    replace_line(small, name, text)
+    with pytest.raises(InputError, match=r"is damaged \(maximum recursion.*remove it"):
+        Study(small.path).finished(small.jobs[0])

@@ -168,3 +168,12 @@ def test_what_is_no_card_is_said(run, card, tmp_path, capsys):
     assert json.loads((other / "result.json").read_text())["cycles"] == 6
     assert main(["card", str(tmp_path / "none")]) == 2
     assert "is not a run directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("rows", [[{}], [{"name": "x"}], [5], {"a": 1}, [[["x"]]]])
+def test_a_damaged_evaluation_is_said(run, tmp_path, rows):
+    copy = shutil.copytree(run, tmp_path / "copy")
+    (copy / "evaluation.json").write_text(json.dumps(rows))
+    with pytest.raises(InputError, match="damaged, or of another version"):
+        etairl.Result(copy).card(tmp_path / "card")
+    assert not (tmp_path / "card").exists()

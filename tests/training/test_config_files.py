@@ -13,9 +13,11 @@ from tiny import TINY
 import etairl
 from etairl.algorithms.registry import ALGORITHMS
 from etairl.cli.app import main
+from etairl.cli.settings_file import read_settings
 from etairl.decoding import encode
+from etairl.demos import load_demos
 from etairl.solvers.players import SOLVERS
-from etairl.training.config_files import config_from, read_config
+from etairl.training.config_files import config_from, read_config, read_finished
 from etairl.training.flat import check_setting, configure, flatten, known
 from etairl.training.presets import PRESETS
 from etairl.types import InputError
@@ -266,3 +268,17 @@ def test_prices_belong_to_their_regulariser_and_their_costs():
 def test_settings_built_by_hand_are_checked_too(change, message):
     with pytest.raises(InputError, match=message):
         replace(TINY, **change)
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "a\x00b", "x/" * 3000])
+def test_names_that_no_file_can_have(tmp_path, name):
+    """The system refuses even to look for some."""
+    file = tmp_path / "run.toml"
+    file.write_text(f'env = "Pendulum-v1"\ndemos = {json.dumps(name)}\n')
+    assert read_settings(file).demos == name
+    with pytest.raises(InputError, match="no such file"):
+        load_demos(name)
+    config = encode(replace(TINY, demos=name))
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(InputError, match="are not here"):
+        read_finished(tmp_path)

@@ -13,7 +13,9 @@ from rich.status import Status
 from etairl.cli.console import out, parse, print_json, table, track, working
 from etairl.types import InputError, check_range, check_seed
 
-BenchName = Literal["all", "sampling", "solver", "run", "measuring", "study", "tabular", "race"]
+BenchName = Literal[
+    "all", "sampling", "solver", "run", "measuring", "study", "growth", "tabular", "race"
+]
 _RACES = ("Hopper-v5", "HalfCheetah-v5", "Ant-v5")
 Speeds = dict[str, Any]
 """measurements by name: one, or a list of the same kind"""
@@ -28,6 +30,8 @@ class BenchConfig:
     solver: gradient updates, and rollouts beside the bare simulator; run: a cycle of MEGAN beside
     one of GAIL and beside the bare simulator; measuring: MMD² while training, as a share of a run;
     study: runs side by side beside runs one by one;
+    growth: a cycle of a run with 10⁵ to 10⁷ transitions behind it, memory of a full replay, a
+    study of 1,000 runs;
     tabular: exact measures of sparse MDPs; race (not part of all: minutes to an hour): how long a
     learner takes until its greedy policy has 90 % of the expert's score, and whether it stays"""
     peers: Annotated[Path | None, tyro.conf.arg(metavar="PYTHON")] = None
@@ -170,12 +174,21 @@ def _race(config: BenchConfig) -> Speeds:
     return {"race": found}
 
 
+def _growth(_: BenchConfig) -> Speeds:
+    from etairl.bench.growth_speed import bench_full_replay, bench_large_study, bench_stored
+
+    with working("10⁷ transitions"):
+        stored, full = bench_stored(), bench_full_replay()
+    return {"stored": stored, "full_replay": full, "large_study": bench_large_study()}
+
+
 _BENCHES: dict[str, Callable[[BenchConfig], Speeds]] = {
     "sampling": _sampling,
     "solver": _solver,
     "run": _run,
     "measuring": _measuring,
     "study": _study,
+    "growth": _growth,
     "tabular": _tabular,
     "race": _race,
 }

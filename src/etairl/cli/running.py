@@ -10,7 +10,7 @@ from typing import Any
 from etairl.cli.console import Meter, out, patient_interrupt, print_json
 from etairl.cli.early import Waiting
 from etairl.cli.ending import print_result as print_result
-from etairl.evaluation.diagnostics import diagnose
+from etairl.evaluation.diagnostics import Warnings
 from etairl.idle import IdleProgress, Watch
 from etairl.runs import RunDirectory, read_result
 from etairl.training.expert_session import ExpertSession
@@ -168,7 +168,7 @@ def play_through(
         patient_interrupt() as stop,
         closing(run.play(meter.stage)) as reports,
     ):
-        for sentence in before:
+        for sentence in (*directory.notes, *before):
             meter.say(sentence)
         since = time.monotonic()
         try:
@@ -212,13 +212,12 @@ def _kept(directory: RunDirectory) -> str:
 
 def _new_warnings(run: Session, seen: Callable[[dict[str, Any]], None]) -> Callable[[], list[str]]:
     """What goes wrong in a run, each said once; what was wrong when it was opened is known."""
-    said = diagnose(run.rows)
+    watch = Warnings(run.rows)
 
     def new() -> list[str]:
-        seen(run.rows[-1])
-        found = [warning for warning in diagnose(run.rows) if warning not in said]
-        said.extend(found)
-        return [f"cycle {warning.cycle}: {warning.message}" for warning in found]
+        row = run.rows[-1]
+        seen(row)
+        return [f"cycle {warning.cycle}: {warning.message}" for warning in watch.add(row)]
 
     return new
 

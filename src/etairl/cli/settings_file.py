@@ -1,5 +1,6 @@
 """`--config FILE` and `--dry-run`: the settings of a run as TOML, by their flat names."""
 
+import os
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,8 @@ def read_settings(file: Path, trust: bool = False, named: Collection[str] = ()) 
         with source.at("", key):
             checked = check_setting(key, expanded(value))
         beside = file.parent / str(checked)
-        here = key in ("demos", "frozen_cost") and beside.exists()
+        # os.path: a name may be too long for a file.
+        here = key in ("demos", "frozen_cost") and os.path.exists(beside)
         settings[key] = str(beside.resolve()) if here else checked
     _refuse_code(source, settings, trust, named)
     try:

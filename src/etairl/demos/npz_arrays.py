@@ -29,7 +29,7 @@ def opened_npz(path: Path) -> Iterator[zipfile.ZipFile]:
             yield archive
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    except zipfile.BadZipFile:
+    except (zipfile.BadZipFile, UnicodeDecodeError):
         raise InputError(f"{path} is not an npz file, or it is damaged") from None
     except MemoryError:
         raise InputError(f"{path}: its arrays do not fit into memory") from None

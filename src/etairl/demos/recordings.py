@@ -109,6 +109,8 @@ def to_found(recording: Recording, importing: Importing, name: str) -> Found:
     for what, array in (("actions", r.actions), ("rewards", r.rewards)):
         if array is not None and len(array) != steps:
             raise InputError(f"there are {steps} observations, but {len(array)} {what}")
+    if r.rewards is not None and r.rewards.size != steps:
+        raise InputError(f"rewards have shape {list(r.rewards.shape)}: one number a step is needed")
     terminated, truncated, notes = _ends(recording, importing)
     last = np.cumsum(r.lengths) - 1
     ends = np.zeros((2, steps), bool)

@@ -1,5 +1,6 @@
 """Where demonstrations come from: a bundled name, `file.npz`, or `minari:dataset-v0`."""
 
+import os
 import re
 import shlex
 from dataclasses import replace
@@ -101,7 +102,7 @@ def bundled_demos() -> list[str]:
 
 def located(source: str) -> str:
     """The same source from any folder: the whole path of a file, every other name as it is."""
-    if source.startswith(_MINARI) or source in bundled_demos() or not Path(source).is_file():
+    if source.startswith(_MINARI) or source in bundled_demos() or not os.path.isfile(source):
         return source
     return str(Path(source).resolve())
 
@@ -109,14 +110,14 @@ def located(source: str) -> str:
 def is_missing(source: str) -> bool:
     """Whether a source is a file or a folder that is not there."""
     named = source.startswith(_MINARI) or source in bundled_demos()
-    return not named and not Path(source).exists()
+    return not named and not os.path.exists(source)  # whose name may be too long
 
 
 def _existing(path: Path) -> Path:
     """A file or a folder that is there; else the name that may have been meant."""
-    if path.exists():
+    if os.path.exists(path):
         return path
-    siblings = path.parent.iterdir() if path.parent.is_dir() else ()
+    siblings = path.parent.iterdir() if os.path.isdir(path.parent) else ()
     siblings = [sibling for sibling in siblings if sibling.suffix in _SUFFIXES]
     known = {sibling.name: str(path.parent / sibling.name) for sibling in siblings}
     known |= {name: name for name in bundled_demos()}

@@ -49,20 +49,51 @@ _WARNINGS: dict[str, tuple[Callable[[MetricRow], bool], str]] = {
 }
 
 
-def diagnose(rows: Sequence[MetricRow]) -> list[Diagnosis]:
-    """Warnings about what lasted `LONG` cycles in a row, each where it first did; and collapses."""
-    warnings = []
-    for name, (is_so, message) in _WARNINGS.items():
-        lasted = 0
+class Warnings:
+    """Warnings while a run goes on: what a row adds costs the same in every cycle."""
+
+    def __init__(self, rows: Sequence[MetricRow] = ()):
+        self._lasted = dict.fromkeys(_WARNINGS, 0)
+        self._measured: list[MetricRow] = []
+        self._collapses = 0
         for row in rows:
+            self._streaks(row)
+        self._new_collapses()
+
+    def add(self, row: MetricRow) -> list[Diagnosis]:
+        """What is wrong since this row and was not before."""
+        found = self._streaks(row)
+        return found + self._new_collapses() if "mmd2_mu" in row else found
+
+    def _streaks(self, row: MetricRow) -> list[Diagnosis]:
+        """What has just lasted `LONG` cycles, for the first time."""
+        found = []
+        if "mmd2_mu" in row:
+            self._measured.append(row)
+        for name, (is_so, message) in _WARNINGS.items():
+            if self._lasted[name] == LONG:
+                continue
             try:
-                lasted = lasted + 1 if is_so(row) else 0
+                self._lasted[name] = self._lasted[name] + 1 if is_so(row) else 0
             except KeyError:
                 continue  # not every cycle updates the cost
-            if lasted == LONG:
-                warnings.append(Diagnosis(name, row["cycle"], message))
-                break
-    return warnings + _collapses(Progress.of(rows))
+            if self._lasted[name] == LONG:
+                found.append(Diagnosis(name, row["cycle"], message))
+        return found
+
+    def _new_collapses(self) -> list[Diagnosis]:
+        every = _collapses(Progress.of(self._measured))
+        new = every[self._collapses :]
+        self._collapses = len(every)
+        return new
+
+
+def diagnose(rows: Sequence[MetricRow]) -> list[Diagnosis]:
+    """Warnings about what lasted `LONG` cycles in a row, each where it first did; and collapses."""
+    watch = Warnings()
+    lasting = [warning for row in rows for warning in watch._streaks(row)]
+    lasting.sort(key=lambda warning: list(_WARNINGS).index(warning.name))
+    return lasting + _collapses(Progress.of(rows))
 
 
 def _collapses(progress: Progress) -> list[Diagnosis]:

@@ -70,8 +70,8 @@ def digest_of(run: Path) -> Digest:
             read_evaluation(run),
             None if ninety is None else asdict(ninety),
         )
-    _check_json(digest.result, run / "result.json")
-    _check_json(asdict(digest), run / "metrics.jsonl")
+        _check_json(digest.result, run / "result.json")
+        _check_json(asdict(digest), run / "metrics.jsonl")
     return digest
 
 
@@ -93,7 +93,8 @@ class DigestFile:
 
     def put(self, digests: Mapping[str, Digest]) -> None:
         """Add or replace some; the file is written only if that changes it."""
-        new = {name: _line(name, digest) for name, digest in digests.items()}
+        with reading(self._file):
+            new = {name: _line(name, digest) for name, digest in digests.items()}
         if new.items() <= self._lines().items():
             return
         with locked(self._folder / "locks" / "summary", 60.0):
@@ -114,7 +115,7 @@ class DigestFile:
 def _name(line: str, file: Path) -> str:
     try:
         return json.loads(line)["name"]
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         raise InputError(f"{file} is damaged at {line[:40]!r}; remove that line") from None
 
 
@@ -134,7 +135,7 @@ def _parse(text: str, where: str) -> Digest:
         if "normalised_cost" in last:  # of version 0.1
             last["score"] = 1.0 - last.pop("normalised_cost")
         _line("", digest)
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise InputError(f"{where} is damaged ({error}); remove it, and the run is made") from None
     return digest
 

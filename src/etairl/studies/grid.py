@@ -16,6 +16,7 @@ refused with its line, before anything starts.
 """
 
 import math
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -119,7 +120,7 @@ def _value(source: TomlSource, key: str, value: Any, table: str, number: int = 0
             raise InputError("give seeds = … at the top instead of seed")
         checked = check_setting(key, expanded(value))
         beside = source.path.parent / str(checked)
-        if key in ("demos", "frozen_cost") and beside.exists():
+        if key in ("demos", "frozen_cost") and os.path.exists(beside):
             return str(beside.resolve())
         return checked
 

@@ -4,13 +4,13 @@ import csv
 import io
 import json
 from collections import Counter
-from collections.abc import Collection, Sequence, Sized
+from collections.abc import Collection, Mapping, Sequence, Sized
 from pathlib import Path
 from typing import Any
 
 from etairl.arms import DEFAULT
 from etairl.runs import RunDirectory
-from etairl.storage import write_atomic, write_json
+from etairl.storage import reading, write_atomic, write_json
 from etairl.studies.digest import Digest, digest_of
 from etairl.studies.evaluated import evaluation_table
 from etairl.studies.jobs import Job
@@ -106,6 +106,11 @@ def report_data(study: Study) -> dict[str, Any]:
     """Tables, curves and warnings of a study; also writes its tables."""
     digests = study.digests()
     _check_any(digests, study.path)
+    with reading(study.path / "summary.jsonl"):
+        return _report_data(study, digests)
+
+
+def _report_data(study: Study, digests: Mapping[str, Digest]) -> dict[str, Any]:
     rows, stats = write_tables(study)
     jobs = [job for job in study.jobs if job.name in digests]
     states = [study.progress(job) for job in study.jobs]

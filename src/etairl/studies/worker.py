@@ -54,6 +54,8 @@ def work(
             ) as run,
         ):
             study.forget_failure(job)
+            for note in run.directory.notes:  # into the log of the run
+                print(note, flush=True)
             reports = run.play()
             for _ in reports:
                 if stop():

@@ -72,7 +72,8 @@ def write_card(prepared: Prepared, run: Path, folder: Path, options: CardOptions
     rows = _rows(run, result)
     demos = prepared.demos
     facts = CardFacts(name, config, result, rows, versions, demos, source, origin, options.license)
-    text = card_text(facts)
+    with reading(run):
+        text = card_text(facts)
     for file in _OURS:
         (folder / file).unlink(missing_ok=True)
     for file in _WEIGHTS:

@@ -1,5 +1,6 @@
 """Settings of runs as files keep them; a file that names code is read only with the user's word."""
 
+import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -50,7 +51,7 @@ def read_finished(run: Path, trust: bool = False) -> TrainConfig:
     if not is_missing(config.demos):
         return config
     beside = run / Path(config.demos).name
-    if beside.is_file():
+    if os.path.isfile(beside):
         return replace(config, demos=str(beside.resolve()))
     raise InputError(
         f"{run}: the demonstrations it learned from are not here; put {beside.name} beside its "

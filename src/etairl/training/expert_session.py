@@ -25,6 +25,8 @@ from etairl.locks import held
 from etairl.runs import RunDirectory, every_seconds
 from etairl.solvers.learned import save_policy
 from etairl.solvers.sac import SAC
+from etairl.storage import reading
+from etairl.training.restored import check_resets
 from etairl.training.session import Report
 from etairl.types import DivergedError, InputError, RejoinableTask
 
@@ -122,12 +124,15 @@ class ExpertSession:
     def restore(self) -> None:
         """Go to the latest checkpoint."""
         checkpoints, fresh = self.directory.checkpoints, self.progress
-        trees, values = checkpoints.load({"solver": fresh.solver, "best": fresh.best})
-        world = Simulators(**values["world"])
-        load_replay(checkpoints, fresh.replay, world.added)
-        counts = {"steps": values["steps"], "cycles": values["cycle"]}
-        self.progress = fresh._replace(**trees, **counts, world=world)
-        self.returns = values["returns"]
+        with reading(self.directory.path / "checkpoints"):
+            trees, values = checkpoints.load({"solver": fresh.solver, "best": fresh.best})
+            world = Simulators(**values["world"])
+            for resets in (world.resets, world.judge_resets):
+                check_resets(resets, len(resets), values["steps"])
+            load_replay(checkpoints, fresh.replay, world.added)
+            counts = {"steps": values["steps"], "cycles": values["cycle"]}
+            self.progress = fresh._replace(**trees, **counts, world=world)
+            self.returns = values["returns"]
 
     def _checkpoint(self) -> None:
         """The replay may have gone on since, and is taken back."""

@@ -26,12 +26,14 @@ from etairl.idle import Watch
 from etairl.locks import held
 from etairl.runs import RunDirectory, every_seconds
 from etairl.solvers.policy import ActionScaling
+from etairl.storage import reading
 from etairl.training.config_files import code_in, read_config
 from etairl.training.deciding import copy_player, gone_back, recovers, slowed
 from etairl.training.events import EventLog
 from etairl.training.measuring import check_finite, measure, write_result
 from etairl.training.multitask import ReturnScale
 from etairl.training.preparation import Prepared, keep_generator, prepare, with_generator
+from etairl.training.restored import check_resets, episodes_of
 from etairl.training.settings import TrainConfig
 from etairl.types import DivergedError, InputError, Trajectories
 
@@ -217,7 +219,9 @@ class Session:
 
     def _stops(self) -> bool:
         patience = self.prepared.config.patience
-        return patience is not None and Progress.of(self.rows).stop(patience) is not None
+        if patience is None or not self.rows or "mmd2_mu" not in self.rows[-1]:
+            return False  # only a measurement is a reason
+        return Progress.of(self.rows).stop(patience) is not None
 
     def _decided(self, reached: Reached, playing: Any) -> Reached:
         """What follows from the newest row: who played is the best so far, or the best plays on."""
@@ -259,28 +263,19 @@ class Session:
 
     def _restore(self, state: State, best: Any, buffer: EpisodeBuffer) -> tuple[State, Any]:
         prepared, checkpoints = self.prepared, self.directory.checkpoints
-        trees, values = checkpoints.load({"cost": state.cost, "solver": state.solver, "best": best})
-        prepared.game.cost.check(trees["cost"], prepared.cost)
-        for _, _, arrays in checkpoints.load_segments(values["cycle"]):
-            whole, ends = _episodes(arrays), np.cumsum(arrays["episodes"])
-            for first, end in pairwise([0, *ends]):
-                part = whole.take(np.arange(first, end))
-                buffer.extend(part, part.actions)
-        prepared.task.replay(np.asarray(values["resets"]))
-        again = State(trees["cost"], trees["solver"], values["cycle"], values["transitions"])
+        with reading(self.directory.path / "checkpoints"):
+            trees, values = checkpoints.load(
+                {"cost": state.cost, "solver": state.solver, "best": best}
+            )
+            prepared.game.cost.check(trees["cost"], prepared.cost)
+            for _, _, arrays in checkpoints.load_segments(values["cycle"]):
+                whole, ends = episodes_of(arrays), np.cumsum(arrays["episodes"])
+                for first, end in pairwise([0, *ends]):
+                    part = whole.take(np.arange(first, end))
+                    buffer.extend(part, part.actions)
+            check_resets(values["resets"], prepared.task.envs, prepared.config.girl.transitions)
+            prepared.task.replay(np.asarray(values["resets"]))
+            again = State(
+                trees["cost"], trees["solver"], values["cycle"], int(values["transitions"])
+            )
         return again, trees["best"]
-
-
-def _episodes(arrays: dict[str, np.ndarray]) -> Trajectories:
-    offsets = np.concatenate([[0], np.cumsum(arrays["lengths"])])
-    last = np.zeros(offsets[-1], bool)
-    last[offsets[1:] - 1] = True
-    return Trajectories(
-        observations=arrays["observations"],
-        actions=arrays["actions"],
-        terminated=arrays["terminated"],
-        truncated=last & ~arrays["terminated"],
-        offsets=offsets,
-        rewards=arrays["rewards"],
-        final_observations=arrays["final"],
-    )

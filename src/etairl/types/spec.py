@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+_LONGEST_MESSAGE = 1200
 _WORDS = {
     "[1, inf)": "be at least 1",
     "[0, inf)": "be >= 0 and finite",
@@ -17,7 +18,27 @@ _WORDS = {
 
 
 class InputError(ValueError):
-    """The input is wrong. The message says what, where, and what to do about it."""
+    """The input is wrong. The message says what, where, and what to do about it.
+
+    It is one printable line of bounded length, whatever of the input it repeats.
+    """
+
+    def __init__(self, message: object = ""):
+        super().__init__(_one_line(str(message)))
+
+
+def _one_line(text: str) -> str:
+    lines = _shortened(text).splitlines()
+    text = lines[0] if len(lines) == 1 else " ".join(lines)
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    return _shortened(text)
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= _LONGEST_MESSAGE:
+        return text
+    return f"{text[: _LONGEST_MESSAGE * 2 // 3]} … {text[-_LONGEST_MESSAGE // 4 :]}"
 
 
 class DivergedError(InputError):

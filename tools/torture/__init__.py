@@ -1,0 +1,1 @@
+"""Damaged and hostile files for every reader: `make torture`."""

@@ -1,0 +1,151 @@
+"""`make torture`: feed damaged files to every reader, in processes with limits.
+
+    make torture                          # a thousand inputs for a cheap reader: minutes
+    make torture INPUTS=100000            # hours
+    make torture READERS="npz,study file" SEED=7
+
+A reader passes where each input is read, or refused in one sentence of the project. Another error,
+more than 2 s, more than 1 GB, or code that was run is a failure; what caused it is kept in
+`torture-failures/`. Exit code 1 if there was one.
+"""
+
+import argparse
+import multiprocessing
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter, deque
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from torture.workers import keep, work
+
+_CHUNK = 20_000
+_STUCK = 120.0  # seconds without an input being done, of whatever kind
+_PLACE = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+_CONTEXT = multiprocessing.get_context("spawn")
+
+
+class Chunk(NamedTuple):
+    """Inputs that one process reads."""
+
+    reader: str
+    numbers: range
+
+
+class Worker:
+    """A process with a chunk."""
+
+    def __init__(self, chunk: Chunk, valid: Path, kept: Path, seed: int, results: Any):
+        self.chunk, self.at = chunk, _CONTEXT.Value("q", chunk.numbers.start - 1)
+        self.seen, self.since = self.at.value, time.monotonic()
+        arguments = (
+            *(chunk.reader, valid / chunk.reader.replace(" ", "-") / "valid", kept),
+            *(seed, chunk.numbers, self.at, results),
+        )
+        self.process: BaseProcess = _CONTEXT.Process(target=work, args=arguments, daemon=True)
+        self.process.start()
+
+    def ended(self) -> str | None:
+        """Why it is over: an empty text if all went well; None if it is not over."""
+        if self.at.value != self.seen:
+            self.seen, self.since = self.at.value, time.monotonic()
+        if not self.process.is_alive():
+            return "" if self.process.exitcode == 0 else f"died ({self.process.exitcode})"
+        if time.monotonic() - self.since > _STUCK:
+            self.process.kill()
+            self.process.join()
+            return "stuck"
+        return None
+
+
+def torture(
+    readers: list[str], inputs: int, seed: int, kept: Path, processes: int
+) -> dict[str, Counter[str]]:
+    """Outcomes by reader; failures are what is neither `read` nor `refused`."""
+    from torture.readers import READERS
+
+    found: dict[str, Counter[str]] = {name: Counter() for name in readers}
+    with tempfile.TemporaryDirectory(prefix="torture-", dir=_PLACE) as folder:
+        valid, results = Path(folder), _CONTEXT.Queue()
+        todo: deque[Chunk] = deque()
+        for name in readers:
+            place = valid / name.replace(" ", "-") / "valid"
+            place.mkdir(parents=True)
+            READERS[name].make(place)
+            many = max(1, inputs // READERS[name].cost)
+            size = min(_CHUNK, -(-many // processes))
+            todo += [Chunk(name, range(i, min(i + size, many))) for i in range(0, many, size)]
+        workers: list[Worker] = []
+        while todo or workers:
+            while todo and len(workers) < processes:
+                workers.append(Worker(todo.popleft(), valid, kept, seed, results))
+            time.sleep(0.05)
+            for worker in list(workers):
+                why = worker.ended()
+                if why is None:
+                    continue
+                workers.remove(worker)
+                if why:
+                    _replace(worker, why, todo, found, kept)
+            _collect(results, found)
+        time.sleep(0.2)
+        _collect(results, found)
+    return found
+
+
+def _replace(
+    worker: Worker, why: str, todo: deque[Chunk], found: dict[str, Counter[str]], kept: Path
+) -> None:
+    """Another process goes on behind the input that ended this one."""
+    name, numbers, at = worker.chunk.reader, worker.chunk.numbers, worker.at.value
+    found[name][why] += 1
+    keep(kept, name, why, f"input {at}", at, {})
+    if at + 1 < numbers.stop and at >= numbers.start:
+        todo.appendleft(Chunk(name, range(at + 1, numbers.stop)))
+
+
+def _collect(results: Any, found: dict[str, Counter[str]]) -> None:
+    while not results.empty():
+        name, counts, peak = results.get()
+        found[name].update(counts)
+        megabytes = peak // 1024
+        done = sum(found[name].values())
+        print(f"{name}: {done:,} inputs, at most {megabytes:,} MB", file=sys.stderr, flush=True)
+
+
+def main() -> int:
+    """Run, print a table, and say whether all passed."""
+    from torture.readers import READERS
+
+    parser = argparse.ArgumentParser(prog="make torture", description=__doc__)
+    parser.add_argument("--inputs", type=int, default=1000, help="of a cheap reader")
+    parser.add_argument("--readers", default="", help=f"some of: {', '.join(READERS)}")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--kept", type=Path, default=Path("torture-failures"))
+    asked = parser.parse_args()
+    names = [name.strip() for name in asked.readers.split(",") if name.strip()] or list(READERS)
+    if unknown := [name for name in names if name not in READERS]:
+        parser.error(f"no reader {unknown[0]!r}; there are {', '.join(READERS)}")
+    kept = asked.kept.resolve()
+    shutil.rmtree(kept, ignore_errors=True)
+    begun = time.monotonic()
+    found = torture(names, asked.inputs, asked.seed, kept, asked.processes)
+    failed = 0
+    for name, counts in found.items():
+        bad = {what: many for what, many in counts.items() if what not in ("read", "refused")}
+        failed += sum(bad.values())
+        fine = f"{counts['read']:>9,} read {counts['refused']:>9,} refused"
+        print(f"{name:<14}{fine} {sum(bad.values()):>7,} failed")
+        for what, many in sorted(bad.items()):
+            print(f"    {many:>7,} × {what}")
+    print(f"{time.monotonic() - begun:.0f} s" + (f"; inputs are in {kept}" if failed else ""))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
