@@ -176,8 +176,8 @@ def test_damage_is_said_and_the_checkpoint_before_is_taken(two, damage):
     (note,) = reopened.notes
     aside = directory.path / "checkpoints/damaged-00000008"
     assert note.endswith(
-        "; the run goes on from the checkpoint before it, of cycle 7, and the damaged one is kept "
-        f"in {aside}"
+        "; the run is resumed from the checkpoint before it, of cycle 7, and the damaged one is "
+        f"kept in {aside}"
     )
     assert aside.is_dir()
     _, values = resume(directory.path, KEPT, again)

@@ -189,7 +189,7 @@ class Checkpoints:
         shutil.rmtree(aside, ignore_errors=True)
         os.replace(latest, aside)
         return (
-            f"{damage}; the run goes on from the checkpoint before it, of cycle "
+            f"{damage}; the run is resumed from the checkpoint before it, of cycle "
             f"{int(older[-1].name)}, and the damaged one is kept in {aside}"
         )
 

@@ -79,9 +79,8 @@ class CycleList:
         """
         chosen = self._cycles.rows if cycles is None else self._cycles.rows[-cycles:]
         if first is not None:
-            parts = [
-                self._episodes.part(c[_FIRST], min(c[_END], c[_FIRST] + first)) for c in chosen
-            ]
+            bounds = chosen[:, [_FIRST, _END]].tolist()
+            parts = [self._episodes.part(low, min(high, low + first)) for low, high in bounds]
             if rows is not None:
                 totals = np.cumsum([part[:, _STEPS].sum() + len(part) for part in parts[::-1]])
                 parts = parts[-max(1, int((totals <= rows).sum())) :]

@@ -7,6 +7,7 @@ Everything is written beside its place and renamed, so a kill at any moment leav
 """
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
@@ -92,7 +93,7 @@ class RunDirectory:
     @property
     def finished(self) -> bool:
         """Whether the run came to its end."""
-        return (self.path / "result.json").is_file()
+        return os.path.isfile(self.path / "result.json")  # its name may be too long
 
     def open(
         self,

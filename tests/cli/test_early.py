@@ -151,7 +151,7 @@ def test_completion_of_commands_actions_and_options(shell, monkeypatch):
 def test_a_shell_that_is_not_known_is_refused():
     done = call("completion", "csh")
     assert done.returncode == 2
-    assert "'csh'; choose from 'bash', 'zsh', 'fish'" in done.stderr
+    assert "'csh'; choose from 'bash', 'fish', 'zsh'" in done.stderr
 
 
 def test_ctrl_c_while_the_program_exits_leaves_no_traceback():

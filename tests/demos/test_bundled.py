@@ -76,8 +76,8 @@ def test_shipped_policies_are_those_that_recorded(environment):
     assert policy(None, recorded.observations) == pytest.approx(recorded.actions, abs=1e-4)
     task = make_task(environment, episodes, horizon=steps, seed=1_000_003)
     played = collect(np.random.default_rng(0), task, policy, episodes, stochastic=False)
-    starts = recorded.offsets[:-1]
-    assert np.array_equal(played.observations[starts], recorded.observations[starts])
+    first, shown = played.offsets[:-1], recorded.offsets[:-1]
+    assert np.array_equal(played.observations[first], recorded.observations[shown])
     assert played.returns.mean() == pytest.approx(recorded.returns.mean(), rel=0.05)
 
 

@@ -306,7 +306,7 @@ def test_versions_that_are_none(study, tmp_path, versions):
     lines = (small.path / "summary.jsonl").read_text().splitlines()
     line = next(json.loads(line) for line in lines if json.loads(line)["name"] == name)
     replace_line(small, name, json.dumps(line | {"versions": versions}))
-    with pytest.raises(InputError, match=r"summary.jsonl: it is damaged, or of another version"):
+    with pytest.raises(InputError, match=r"summary.jsonl(?s:.*)is damaged"):
         report_data(Study(small.path))
 
 
@@ -317,5 +317,5 @@ def test_a_digest_that_is_nested_too_deep(study, tmp_path):
     text = json.dumps({"name": name, "result": {"remaining": {"return": 0}}, "diagnostics": []})
     text = text[:-1] + f', "length": 1.0, "curves": {nested}}}'
     replace_line(small, name, text)
-    with pytest.raises(InputError, match=r"is damaged \(maximum recursion.*remove it"):
+    with pytest.raises(InputError, match=r"is damaged \((?s:.*)remove it"):
         Study(small.path).finished(small.jobs[0])

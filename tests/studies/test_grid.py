@@ -168,8 +168,6 @@ BREAKING = {
     "tables of a grid": (f"[grid]\n\nhidden{DEEP}", "nested"),
     "tables of seeds": (f"\n\nseeds{DEEP}\n[settings]\nhorizon = 9", "nested"),
     "tables of a preset": (f"\n\npreset{DEEP}", "nested"),
-    "a long name": (f'[settings]\n\ndemos = "{"x" * 5000}"', "File name too long"),
-    "a long name of a run": (f'[settings]\n\nfrozen_cost = "{"x" * 5000}"', "File name too long"),
 }
 
 
@@ -201,6 +199,11 @@ def test_what_would_break_the_reader_is_refused_with_its_line(tmp_path, text, wh
             '[settings]\nenv = "Hopper-v5"\ndemos = "Pendulum-v1-25x200"\nhorizon = 50',
             "line 3: .*3 columns",
         ),
+        (f'[settings]\nenv = "Hopper-v5"\ndemos = "{"x" * 5000}"', "line 3: .*no such file"),
+        (
+            f'[settings]\nenv = "Hopper-v5"\nfrozen_cost = "{"x" * 5000}"',
+            "line 3: .*is not a finished run",
+        ),
     ],
 )
 def test_what_could_not_start_is_refused_with_its_line(tmp_path, text, why):
@@ -210,7 +213,7 @@ def test_what_could_not_start_is_refused_with_its_line(tmp_path, text, why):
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(InputError, match=r"no\.toml: cannot be read"):
+    with pytest.raises(InputError, match=r"no such file: .*no\.toml"):
         read_grid(tmp_path / "no.toml")
 
 

@@ -122,7 +122,7 @@ def test_after_a_damaged_checkpoint_the_one_before_gives_the_same_bytes(folder):
     told = run("resume", "hurt", "--threads=1", folder=folder)
     assert told.returncode == 0
     said = " ".join(told.stderr.split())
-    assert "its checksum is wrong; the run goes on from the checkpoint before it" in said
+    assert "its checksum is wrong; the run is resumed from the checkpoint before it" in said
     assert f"kept in hurt/checkpoints/damaged-{newest.name}" in said
     assert contents(folder / "hurt") == contents(folder / "unbroken")
 

@@ -1,7 +1,7 @@
 """Solvers on top of soft actor-critic: all that they leave to it."""
 
 from dataclasses import replace
-from typing import Any, Self, cast
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Array, Float
@@ -50,10 +50,10 @@ class OnSAC(Solver[AnyState]):
         return self.plain.settled(state)
 
     @override
-    def slowed(self, share: float) -> Self:
+    def slowed(self, share: float) -> "OnSAC[AnyState]":
         return cast(Any, replace)(self, plain=self.plain.slowed(share))
 
-    def paced(self, progress: float) -> Self:
+    def paced(self, progress: float) -> "OnSAC[AnyState]":
         """With the learning rates that this part of the run has."""
         return cast(Any, replace)(self, plain=self.plain.paced(progress))
 

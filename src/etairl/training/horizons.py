@@ -1,5 +1,6 @@
 """Where nobody said: steps of an episode, and how many demonstrations to use."""
 
+import os
 from functools import lru_cache
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def implied_demonstrations(demos: str, most: int | None) -> int | None:
 
 def _changed(demos: str) -> int:
     file = Path(demos)
-    return file.stat().st_mtime_ns if file.is_file() else 0
+    return file.stat().st_mtime_ns if os.path.isfile(file) else 0  # its name may be too long
 
 
 @lru_cache(maxsize=64)
