@@ -161,5 +161,7 @@ def test_a_name_with_a_typo():
         load_demos(bundled_demos()[0] + "0")
     with pytest.raises(InputError, match="did you mean Pendulum-v1-25x200"):
         load_demos("Pendulm-v1-25x200")
-    with pytest.raises(InputError, match=r"no such file: Nothing-v5-25x500$"):
+    with pytest.raises(
+        InputError, match=r"no such file: Nothing-v5-25x500; name a file by its path"
+    ):
         load_demos("Nothing-v5-25x500")  # not those of another environment
