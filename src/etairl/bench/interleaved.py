@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -45,7 +46,7 @@ class Worker:
     def __init__(self, side: Side, patience: float = _PATIENCE):
         self.side, self._patience = side, patience
         self.begun = time.perf_counter()
-        self._errors = tempfile.TemporaryFile()
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115
         command = [str(side.python), "-P", str(_SCRIPT), str(side.works), str(side.cores)]
         try:
             self._process = subprocess.Popen(
@@ -107,8 +108,9 @@ class Worker:
         self._process.kill()
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout, self._errors):
-            if stream is not None:
-                stream.close()
+            with suppress(OSError):  # what was not sent any more
+                if stream is not None:
+                    stream.close()
 
 
 class Turn(NamedTuple):

@@ -39,16 +39,19 @@ class Peers(NamedTuple):
 
 
 TORCH = "torch==2.13.0"
-"""where pip finds the build for the CPU, it takes that; the other one comes with gigabytes of CUDA"""
+"""where pip finds the build for the CPU it takes that; the other one has gigabytes of CUDA"""
 BASELINES = Peers(
     "Stable-Baselines3 and SBX",
-    (TORCH, "stable-baselines3==2.9.2", "sbx-rl==0.28.0", "gymnasium[mujoco]<2"),
+    (
+        *(TORCH, "stable-baselines3==2.9.2", "sbx-rl==0.28.0"),
+        *("jax==0.10.2", "gymnasium[mujoco]==1.4.0", "mujoco==4.0.0"),
+    ),
 )
 IMITATION = Peers(
     "imitation",
     (
-        *(TORCH, "stable-baselines3==2.2.1", "gymnasium==0.29.1", "mujoco==3.3.0"),
-        *("datasets==5.2.0", "huggingface-sb3==2.1.0", "seals==0.2.1", "rich", "tqdm"),
+        *(TORCH, "stable-baselines3==2.2.1", "gymnasium[mujoco]==0.29.1", "mujoco==3.3.0"),
+        *("datasets==5.2.0", "huggingface-sb3==2.1.0", "seals==0.2.1", "tensorboard<3", "tqdm"),
     ),
     ("imitation==1.0.1",),
 )
@@ -109,9 +112,7 @@ def _run(command: list[str], peers: Peers, tell: Tell) -> None:
             process.kill()
             raise
     if process.returncode:
-        raise InputError(
-            f"an environment with {peers.title} could not be made: {reason(last)}"
-        )
+        raise InputError(f"an environment with {peers.title} could not be made: {reason(last)}")
 
 
 def reason(lines: list[str]) -> str:

@@ -123,9 +123,7 @@ class Comparison(NamedTuple):
         ):
             named = start._replace(what=f"{what}, {start.what}")
             ours, *theirs = column
-            yield [
-                Beside.of(named, i, Ratio.of(ours, each), unit) for i, each in enumerate(theirs)
-            ]
+            yield [Beside.of(named, i, Ratio.of(ours, each), unit) for i, each in enumerate(theirs)]
 
     def _first_cycle(
         self, who: str, work: str, settings: dict[str, Any], units: int

@@ -82,9 +82,7 @@ def make(world: Any, learner: Any, trajectories: list[Any], settings: Settings) 
 def _world(settings: Settings, copies: int) -> Any:
     rng = np.random.default_rng(0)
     horizon = settings.get("horizon", 500)
-    return make_vec_env(
-        settings["environment"], rng=rng, n_envs=copies, max_episode_steps=horizon
-    )
+    return make_vec_env(settings["environment"], rng=rng, n_envs=copies, max_episode_steps=horizon)
 
 
 def simulator(settings: Settings) -> Work:
