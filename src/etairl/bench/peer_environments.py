@@ -105,9 +105,10 @@ def _run(command: list[str], peers: Peers, tell: Tell) -> None:
         try:
             for line in process.stdout:
                 last = [*last[-200:], line.strip()]
-                if line.startswith(("Collecting ", "Installing ")):
-                    what = " ".join(line.split()[:2]).lower()
-                    tell(f"{peers.title}: {what.replace('installing collected', 'installing the')}")
+                if line.startswith("Collecting "):
+                    tell(f"{peers.title}: {line.split()[1]}")
+                elif line.startswith("Installing "):
+                    tell(f"{peers.title}: unpacking")
         except BaseException:
             process.kill()
             raise
