@@ -113,10 +113,12 @@ def _run(command: list[str], peers: Peers, tell: Tell) -> None:
             process.kill()
             raise
     if process.returncode:
-        raise InputError(f"an environment with {peers.title} could not be made: {reason(last)}")
+        raise InputError(
+            f"an environment with {peers.title} could not be made: {why_pip_failed(last)}"
+        )
 
 
-def reason(lines: list[str]) -> str:
+def why_pip_failed(lines: list[str]) -> str:
     """Why pip failed, in words of a user, from what it said."""
     text = "\n".join(lines)
     if "No space left" in text or "Errno 28" in text:
