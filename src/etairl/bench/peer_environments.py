@@ -98,9 +98,15 @@ def _run(command: list[str], peers: Peers, tell: Tell) -> None:
     """Run a command, say what it is at, and explain in a sentence what went wrong."""
     own = os.environ | {"PYTHONPATH": "", "PYTHONUNBUFFERED": "1"}
     own.pop("__PYVENV_LAUNCHER__", None)
-    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     last = list[str]()
-    with subprocess.Popen(command, text=True, errors="replace", env=own, **streams) as process:
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env=own,
+    ) as process:
         assert process.stdout is not None
         try:
             for line in process.stdout:

@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ from etairl.algorithms.expert import (
 from etairl.algorithms.girl import Cycle, as_points
 from etairl.bench.draw_speed import products_of
 from etairl.bench.solver_speed import full_replay
-from etairl.buffers import EpisodeBuffer
+from etairl.buffers import EpisodeBuffer, Episodes
 from etairl.checkpoints import Checkpoints
+from etairl.costs.family import Points
 from etairl.eta import parse_eta
 from etairl.evaluation.mmd import mmd2
 from etairl.measures import FutureSampler
@@ -142,23 +144,20 @@ def _cost_updates(settings: _Settings) -> _Work:
     """Updates of the discriminator with their draws, as many as are asked for in a scan."""
     prepared, cycle, buffer = _played(settings)
     game, expert = prepared.game, prepared.expert
-    state, rng, own = cycle.state.cost, np.random.default_rng(0), buffer.newest()
+    state, rng = cycle.state.cost, np.random.default_rng(0)
+    played = buffer.newest()
     shown = expert.replay(0, 0, game.config.episodes, game.config.expert_capacity)
-    sides = ((buffer, own), (expert.buffer, shown))
+    log_prob = partial(game.solver.log_prob, cycle.state.solver)
+
+    def drawn(kept: EpisodeBuffer, episodes: Episodes, shape: tuple[int, int]) -> Points:
+        steps = game.sampler.rows(rng, episodes.offsets, shape[0] * shape[1])
+        return as_points(kept.transitions(episodes.rows(steps), shape))
 
     def work(many: int) -> None:
         nonlocal state
         shape = many, game.config.cost_batch
-        drawn = [
-            as_points(
-                kept.transitions(
-                    episodes.rows(game.sampler.rows(rng, episodes.offsets, shape[0] * shape[1])),
-                    shape,
-                )
-            )
-            for kept, episodes in sides
-        ]
-        state, _ = game.cost.updates(jax.random.key(0), state, *drawn, lambda *_: None)
+        own, theirs = drawn(buffer, played, shape), drawn(expert.buffer, shown, shape)
+        state, _ = game.cost.updates(jax.random.key(0), state, own, theirs, log_prob)
         jax.block_until_ready(state)
 
     return work
