@@ -33,7 +33,7 @@ LIBRARIES = {
 
 
 class Doer(NamedTuple):
-    """Who does what: a work of `worker.py`."""
+    """Who does what: a work of `timed_works.py`."""
 
     who: str
     work: str

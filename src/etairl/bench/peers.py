@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from etairl.bench.interleaved import Ratio, Side, Turn, Worker, in_turn
+from etairl.bench.interleaved import Contestant, Ratio, Turn, Worker, in_turn
 from etairl.bench.peer_cases import LIBRARIES, Case, Start, cases, starts
 
 
@@ -58,7 +58,7 @@ class Beside:
 class Comparison(NamedTuple):
     """What takes part, and how often."""
 
-    sides: dict[str, Side]
+    sides: dict[str, Contestant]
     """`etairl` and the libraries, by name"""
     cores: int
     rounds: int = 7
@@ -70,10 +70,12 @@ class Comparison(NamedTuple):
         """With the Python of each library, and ours."""
         here = Path(__file__).parent
         sides = {
-            name: Side(library.title, pythons[library.environment], here / library.works, cores)
+            name: Contestant(
+                library.title, pythons[library.environment], here / library.works, cores
+            )
             for name, library in LIBRARIES.items()
         }
-        sides["etairl"] = Side("etairl", own, here / "works_of_etairl.py", cores, own=True)
+        sides["etairl"] = Contestant("etairl", own, here / "works_of_etairl.py", cores, own=True)
         return Comparison(sides, cores, **rounds)
 
     def rows(self, chosen: Sequence[Case] | None = None) -> Iterator[list[Beside]]:

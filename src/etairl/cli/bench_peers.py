@@ -35,7 +35,7 @@ def run(keep: Path | None, cores: int, rounds: int, json: bool) -> int:
     if json:
         print_json({"cores": cores, "rounds": rounds, "versions": versions, "peers": rows})
     else:
-        show(rows)
+        table_of_peers(rows)
         said = ", ".join(f"{name} {number}" for name, number in versions.items())
         each = "one core" if cores == 1 else f"{cores} cores"
         out().print(
@@ -47,7 +47,7 @@ def run(keep: Path | None, cores: int, rounds: int, json: bool) -> int:
     return 0 if all(row.ok for row in rows) else 1
 
 
-def show(rows: list[Beside]) -> None:
+def table_of_peers(rows: list[Beside]) -> None:
     """The table; what is below its limit has a mark."""
     table(
         ["what", "beside", "ours", "theirs", "unit", "ratio", "spread", "limit", "note"],
