@@ -22,6 +22,7 @@ from etairl.networks import MLP, Normaliser, Rows, Scalar, init_pair, start_opti
 from etairl.regularisers import Entropy, Regulariser
 from etairl.solvers.actor_solver import ActorSolver
 from etairl.solvers.draws import expert_pairs, replay_batches
+from etairl.solvers.sac_at_once import scan_at_once
 from etairl.solvers.sac_config import OffPolicy, SACConfig
 from etairl.solvers.sac_losses import actor_loss, critic_loss, soft_target, temperature_loss
 from etairl.solvers.sac_state import SACDraw, SACInfo, SACState
@@ -178,6 +179,8 @@ class SAC(ActorSolver[SACState]):
         solver = self.paced(drawn.progress)
 
         def scan(state: SACState, batches: Batch, key: PRNGKeyArray) -> tuple[SACState, SACInfo]:
+            if solver.play.at_once and not drawn.critics_only:
+                return scan_at_once(solver, state, batches, key, cost, cost_state)
             return solver._scan(state, batches, key, cost, cost_state, drawn.critics_only)
 
         return in_scans(scan, state, drawn.batches, key)
