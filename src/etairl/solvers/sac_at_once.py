@@ -5,7 +5,6 @@ updates each sees the other as it was when the block began; then they meet. What
 follows from that alone, so the numbers do not depend on which of them is faster, nor on the cores.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from jaxtyping import Array, PRNGKeyArray
 
 from etairl.solvers.sac_state import SACInfo, SACState
 from etairl.solvers.solver import Batch, CostFunction, relabelled
+from etairl.solvers.two_cores import at_once
 
 if TYPE_CHECKING:
     from etairl.solvers.sac import SAC
@@ -38,24 +38,17 @@ def scan_at_once(
     """All updates on these batches, in blocks; the last state and the mean info."""
     many, block, infos = batches.cost.shape[0], solver.play.at_once, []
     keys = jax.vmap(jax.random.split)(jax.random.split(key, many))
-    with ThreadPoolExecutor(1) as second:
-        for start in range(0, many, block):
-            size, first = min(block, many - start), np.int32(start)
-            both = state, batches, keys, first
-            # Compiled programs let go of the interpreter: both run, each on a core of its own.
-            acting = second.submit(lambda both=both, size=size: _ready(_acts(solver, *both, size)))
-            judged, (loss_q, q) = _ready(_judges(solver, *both, size, cost, cost_state))
-            acted, (loss_pi, temperature, entropy) = acting.result()
-            state = state._replace(
-                **dict(zip(_OF_CRITICS, judged, strict=True)),
-                **dict(zip(_OF_ACTOR, acted, strict=True)),
-            )
-            infos.append(SACInfo(loss_q, loss_pi, temperature, entropy, q))
+    for start in range(0, many, block):
+        both = state, batches, keys, np.int32(start), min(block, many - start)
+        (judged, (loss_q, q)), (acted, (loss_pi, temperature, entropy)) = at_once(
+            partial(_judges, solver, *both, cost, cost_state), partial(_acts, solver, *both)
+        )
+        state = state._replace(
+            **dict(zip(_OF_CRITICS, judged, strict=True)),
+            **dict(zip(_OF_ACTOR, acted, strict=True)),
+        )
+        infos.append(SACInfo(loss_q, loss_pi, temperature, entropy, q))
     return state, jax.tree.map(lambda *parts: np.mean(np.concatenate(parts)), *infos)
-
-
-def _ready(outputs: Any) -> Any:
-    return jax.block_until_ready(outputs)
 
 
 @partial(jax.jit, static_argnums=5)
@@ -106,7 +99,5 @@ def _block(
         now, info = step(state._replace(**dict(zip(names, learns, strict=True))), *drawn)
         return tuple(getattr(now, name) for name in names), info
 
-    part = jax.tree.map(
-        lambda x: jax.lax.dynamic_slice_in_dim(x, start, many), (batches, keys)
-    )
+    part = jax.tree.map(lambda x: jax.lax.dynamic_slice_in_dim(x, start, many), (batches, keys))
     return jax.lax.scan(body, tuple(getattr(state, name) for name in names), part)
