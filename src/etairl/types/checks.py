@@ -114,8 +114,8 @@ def _check_array(name: str, array: np.ndarray, kinds: str, shape: tuple[int, ...
         value = array[first]
         word = "NaN" if np.isnan(value) else "infinite" if np.isinf(value) else f"{value:.3g}"
         raise InputError(
-            f"{name}{list(first)} is {word} ({int(bad.sum())} values are NaN, infinite or beyond "
-            f"{_LARGEST:g}); remove those episodes before learning from them"
+            f"{name}{list(first)} is {word}, one of {int(bad.sum())} that are NaN, infinite or "
+            f"beyond {_LARGEST:g}; remove those episodes before learning from them"
         )
 
 
