@@ -190,6 +190,10 @@ class View:
         """The actions, 0 in the absorbing state: there they mean nothing."""
         return act * (1.0 - obs[..., -1:]) if self.absorbing else act
 
+    def in_world(self, obs: Array) -> Rows:
+        """1, but 0 in the absorbing state."""
+        return 1.0 - obs[..., -1] if self.absorbing else jnp.ones(obs.shape[:-1])
+
     @property
     def names(self) -> tuple[str, ...]:
         """One per column: s0, s1, …, absorbing; a0, a1, …; next_s0, … for next states."""
