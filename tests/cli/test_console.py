@@ -34,6 +34,22 @@ def test_a_wide_table_keeps_the_names_of_its_rows(width, capsys):
     assert "-120.7" in shown[1]
 
 
+def test_the_tables_of_evaluate_have_a_line_a_row(width, capsys):
+    """The longest names that there are, beside numbers as long as they get."""
+    names = ["behaviour cloning, greedy", "expert, held out", "random"]
+    columns = ["", "return", "steps", "score", "MMD² rho", "floor", "MMD² mu", "floor"]
+    numbers = ["-6696.5 ± 8201.7", "1000", "0.990", "0.00962*", "0.01754", "0.01104*", "0.00895"]
+    console.table(columns, [[name, *numbers] for name in names])
+    assert [line.startswith(names[0]) for line in lines(capsys.readouterr().out)].count(True) == 2
+    quarters = ["", "", "from 0", "from 250", "from 500", "from 750", "to end"]
+    distances = ["MMD² mu", "-0.04100*", "-0.00062*", "0.31836*", "1.00571*", ""]
+    alive = ["alive", "100 %", "100 %", "100 %", "100 %", "100 %"]
+    console.table(quarters, [["behaviour cloning, drawn", *distances], ["", *alive]])
+    shown = lines(capsys.readouterr().out)
+    assert len(shown) == 4  # nothing below, but the end of the last line
+    assert all(len(line) <= width for line in shown)
+
+
 def test_the_table_of_algorithms_keeps_their_names(width):
     shown = lines(call("algorithms").stdout)
     assert all(len(line) <= width for line in shown)

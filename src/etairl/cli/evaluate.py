@@ -200,7 +200,7 @@ def print_quarters(behaviours: list[Behaviour], longer: bool = False) -> None:
         ]
     if rows:
         out().print(f"\nby quarters of the {edges[-1]} steps of an episode", markup=False)
-        table(("", "", *(f"from {step}" for step in edges[:-1]), "to the end"), rows)
+        table(("", "", *(f"from {step}" for step in edges[:-1]), "to end"), rows)
 
 
 def _number(score: float | None) -> str:
