@@ -79,16 +79,15 @@
     slider.value = costs.indexOf(Math.max(...costs)) * data.sides.learner.stride;
     film(); move();
   }
+  const frames = (side) => data.film[side][episode(side).number] ?? [];
   function film() {
     const host = byId("film"); host.replaceChildren(); shown = {};
     for (const side of SIDES) {
-      if (!data.film[side].length || !episode(side).filmed) continue;
+      if (!frames(side).length) continue;
       const picture = make("img", { alt: "", width: 280, height: 210 }), words = make("figcaption", {});
       host.append(make("figure", {}, picture, words)); shown[side] = { picture, words };
     }
-    const notes = [...data.film.notes];
-    for (const side of SIDES) if (data.film[side].length && !episode(side).filmed) notes.push(`Pictures of the ${side === "learner" ? "learner" : "demonstrations"} are of number 0 only.`);
-    byId("film-notes").textContent = notes.join(" ");
+    byId("film-notes").textContent = data.film.notes.join(" ");
   }
   function move() {
     const step = Number(slider.value), words = [`step ${step}`];
@@ -99,7 +98,7 @@
       marks[side].style.display = given(cost) ? "" : "none";
       if (given(cost)) { marks[side].setAttribute("cx", drawn.x(step)); marks[side].setAttribute("cy", drawn.y(cost)); }
       if (shown[side]) {
-        const nearest = data.film[side].reduce((a, b) => Math.abs(b.step - step) < Math.abs(a.step - step) ? b : a);
+        const nearest = frames(side).reduce((a, b) => Math.abs(b.step - step) < Math.abs(a.step - step) ? b : a);
         shown[side].picture.src = nearest.source;
         shown[side].picture.alt = `${one} at step ${nearest.step}`;
         shown[side].words.textContent = `${one}, step ${nearest.step}`;
@@ -116,7 +115,8 @@
       select.addEventListener("change", () => { picked[side] = Number(select.value); drawCosts(); });
     }
     slider.addEventListener("input", move);
-    if (data.moments.length && !data.film.learner.length) picked.learner = data.moments[0].episode;
+    const first = data.moments[0]?.episode ?? 0, drawn = data.film.learner;
+    if (!Object.keys(drawn).length || drawn[data.sides.learner.episodes[first].number]) picked.learner = first;
     byId("pick-learner").value = picked.learner;
   }
 
