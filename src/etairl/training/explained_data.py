@@ -154,7 +154,7 @@ def _side(side: Costs, chosen: list[int], horizon: int, name: str, film: Film) -
 
 def _moment(m: Moment, found: RunExplanation, chosen: list[int]) -> dict[str, Any]:
     order = np.argsort(-np.abs(m.shares))[:_SHOWN]
-    typical = float(found.demonstrations.costs.mean())
+    typical = float(found.demonstrations.smooth.mean())
     return {
         "episode": chosen.index(m.episode),
         "number": m.episode,

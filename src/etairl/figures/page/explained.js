@@ -130,14 +130,15 @@
     return list;
   }
   function moments() {
-    byId("moment-note").textContent = `Where the learner costs most beside the demonstrations at the same step; ${data.window === 1 ? "one step" : `${data.window} steps`} each. Bars: what each column adds to the cost (orange) or takes off it (blue), beside the mean of all demonstrated steps, with its deviation from the mean of the demonstrations in units of their spread σ. Usual: costliest moments of the demonstrations have it, too.${data.verdicts[1].kind === "yes" ? "" : " The demonstrations have such moments, too: this may be noise."}`;
+    const then = data.moments.some((m) => number(m.usual) !== number(m.typical)) ? " at the same step" : "";
+    byId("moment-note").textContent = `Where the learner costs most beside the demonstrations${then}; ${data.window === 1 ? "one step" : `${data.window} steps`} each. Bars: what each column adds to the cost (orange) or takes off it (blue), beside the mean of all demonstrated steps, with its deviation from the mean of the demonstrations in units of their spread σ. Usual: costliest moments of the demonstrations have it, too.${data.verdicts[1].kind === "yes" ? "" : " The demonstrations have such moments, too: this may be noise."}`;
     for (const m of data.moments) {
       const button = make("button", { type: "button", "aria-label": `Show learner ${m.number} at step ${m.step}` }, "Show");
       button.addEventListener("click", () => {
         picked.learner = m.episode; byId("pick-learner").value = m.episode; drawCosts();
         slider.value = m.step; move(); byId("episodes").scrollIntoView(); slider.focus({ preventScroll: true });
       });
-      byId("moment-list").append(make("article", { class: "card" }, make("h3", {}, `learner ${m.number}, step ${m.step}`), make("p", {}, `cost ${number(m.cost)}; demonstrations at this step ${number(m.usual)}, at all steps ${number(m.typical)}`), bars(m.columns.slice(0, 4)), button));
+      byId("moment-list").append(make("article", { class: "card" }, make("h3", {}, `learner ${m.number}, step ${m.step}`), make("p", {}, `cost ${number(m.cost)}; demonstrations ${number(m.usual) === number(m.typical) ? "" : `at this step ${number(m.usual)}, `}at all steps ${number(m.typical)}`), bars(m.columns.slice(0, 4)), button));
     }
   }
 

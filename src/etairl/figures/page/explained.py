@@ -26,18 +26,17 @@ def explanation_page(data: dict[str, Any]) -> str:
     }
     rest = sum(map(len, parts.values())) + len(_json({**data, "film": None}))
     film = {**data["film"], **_pictures(data["film"], MOST_BYTES - 1000 - rest)}
-    # "</script>" in a text would end the block.
-    text = _json({**data, "film": film})
     return Template(parts["explained.html"]).substitute(
         title=html.escape(f"What {data['run']} learned"),
         style=parts["page.css"] + parts["explained.css"],
-        data=text.replace("<", "\\u003c"),
+        data=_json({**data, "film": film}),
         script="\n".join(parts[name] for name in _SCRIPTS),
     )
 
 
 def _json(data: dict[str, Any]) -> str:
-    return json.dumps(for_json(data), allow_nan=False, separators=(",", ":"))
+    text = json.dumps(for_json(data), allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c")  # "</script>" in a text would end the block
 
 
 def _pictures(film: dict[str, Any], most: int) -> dict[str, dict[int, list[dict[str, Any]]]]:
