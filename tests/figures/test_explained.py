@@ -44,7 +44,8 @@ def found(result) -> RunExplanation:
 def data(result, found) -> dict:
     pixels = np.zeros((12, 16, 3), np.uint8)
     pictures = tuple(FilmFrame(step, pixels + np.uint8(5 * step)) for step in (0, 20, 40))
-    return explanation_data(result, found, Film(None, pictures, pictures))
+    both = {0: pictures}, {0: pictures}
+    return explanation_data(result, found, Film(None, *both))
 
 
 def test_a_run_explains_itself(result, found):

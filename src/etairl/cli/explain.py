@@ -48,7 +48,7 @@ def run(arguments: list[str]) -> int:
     with working("loading"):
         from etairl.figures.page.explained import explanation_page
         from etairl.training.explained_data import explanation_data
-        from etairl.training.filming import Film, film
+        from etairl.training.filming import Film, film, with_others
         from etairl.training.result import Result
 
         result = Result(config.run, config.policy, config.trust)
@@ -58,7 +58,10 @@ def run(arguments: list[str]) -> int:
             filmed = film(result, config.seed)
     with working("explaining"):
         found = result.explain(config.episodes, config.seed, filmed.episode)
-        data = explanation_data(result, found, filmed)
+    if not config.no_pictures:
+        with working("drawing frames of other episodes"):
+            filmed = with_others(result, found, filmed)
+    data = explanation_data(result, found, filmed)
     page = config.output or config.run / "explanation.html"
     page.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(page, explanation_page(data).encode())

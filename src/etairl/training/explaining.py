@@ -47,7 +47,7 @@ class Moment:
     cost: float
     """mean over the moment"""
     usual_cost: float
-    """mean of the demonstrations at that step; over all steps where none is as long"""
+    """mean of the demonstrations at that step; over all steps where fewer than four are as long"""
     shares: Float[np.ndarray, " columns"]
     """of each column in what the moment costs more than the mean of the demonstrations"""
     deviations: Float[np.ndarray, " columns"]
