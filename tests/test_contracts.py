@@ -21,11 +21,11 @@ from etairl.measures import Method
 from etairl.solvers.iq_config import PolicyTerm
 from etairl.solvers.players import SOLVERS
 from etairl.solvers.solver import Solver, SolverConfig
-from etairl.storage import load_tree, save_tree
 from etairl.training.config_files import config_from
 from etairl.training.flat import configure
 from etairl.training.preparation import prepare
 from etairl.training.settings import TrainConfig
+from etairl.trees import load_tree, save_tree
 from etairl.types import InputError
 
 # Sizes of networks and batches are those of other tests: what they compiled serves here.

@@ -60,7 +60,6 @@ def run(arguments: list[str]) -> int:
         found = result.explain(config.episodes, config.seed, filmed.episode)
         data = explanation_data(result, found, filmed)
     page = config.output or config.run / "explanation.html"
-    page.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(page, explanation_page(data).encode())
     for verdict in data["verdicts"]:
         out().print(f"{verdict['title']}: {verdict['text']}", markup=False)
