@@ -192,7 +192,7 @@ def test_where_one_critic_is_exact_sac_eta_is_sac_bit_for_bit(eta, sac, same):
     ("eta", "message"),
     [
         ("dirac:20", "puts no mass on the first 20 steps"),
-        ("poisson:50", "beyond the horizon of 20 steps, where sac-eta learns nothing"),
+        ("poisson:50", "beyond the horizon of 20 steps, where a solver that weighs"),
     ],
 )
 def test_weightings_that_sac_eta_cannot_take(eta, message):

@@ -131,7 +131,7 @@ def test_it_is_read_through_the_regulariser():
     for players, message in (
         (Players(Unregularised(), 1.0, False), "take entropy or tsallis:Q, not none"),
         (Players(Entropy(), 0.1, False), "the temperature 1, got 0.1"),
-        (Players(Entropy(), 1.0, True), "rairl goes with --solver sac or ppo"),
+        (Players(Entropy(), 1.0, True, "rairl"), "rairl goes with --solver sac or ppo"),
     ):
         with pytest.raises(InputError, match=message):
             config.check(players)

@@ -30,7 +30,7 @@ from etairl.costs.adversarial import (
     adversarial_updates,
 )
 from etairl.costs.density import Density
-from etairl.costs.family import CostConfig, Players, Points, View, standard_units
+from etairl.costs.family import CostConfig, Players, Points, View, in_world, standard_units
 from etairl.costs.losses import spectrally_normalised
 from etairl.costs.shaped import check_read_against_policy
 from etairl.experience import World
@@ -110,7 +110,7 @@ class EmpoweredConfig(CostConfig):
 
     def check(self, players: Players) -> None:
         """Refuse what would make it another algorithm."""
-        check_read_against_policy("eairl", players)
+        check_read_against_policy(players)
 
 
 @traced
@@ -194,11 +194,10 @@ class EmpoweredCost(AgainstPolicy):
 
     def _told(self, models: Models, x: Array, points: Points) -> Rows:
         r"""$\beta\log q(a \mid s, T(s,a))$."""
-        here = x[:, : points.obs.shape[-1]]
-        there = jnp.concatenate([here, here + models.transition(x)], axis=-1)
-        return (
-            self.config.told * self._in_world(points) * models.inverse.log_prob(there, points.act)
-        )
+        now = x[:, : points.obs.shape[-1]]
+        both = jnp.concatenate([now, now + models.transition(x)], axis=-1)
+        log_q = models.inverse.log_prob(both, points.act)
+        return self.config.told * self._in_world(points) * log_q
 
     def _shaping(self, state: EmpoweredState, x: Array) -> Rows:
         r"""$\Phi(s) - \gamma\bar\Phi(T(s,a))$."""
@@ -212,7 +211,7 @@ class EmpoweredCost(AgainstPolicy):
         return (self.view(*points) - state.classifier.mean) / state.classifier.scale
 
     def _in_world(self, points: Points) -> Rows:
-        return 1.0 - self.view.absorbing * points.obs[..., -1]
+        return in_world(points.obs, self.view.absorbing)
 
     def stored(self, state: EmpoweredState) -> EmpoweredState:
         """All but the optimisers."""

@@ -28,7 +28,7 @@ from etairl.costs.adversarial import (
     adversarial_updates,
 )
 from etairl.costs.density import Density
-from etairl.costs.family import CostConfig, Players, Points, standard_units
+from etairl.costs.family import CostConfig, Players, Points, in_world, standard_units
 from etairl.costs.losses import CostInfo, spectrally_normalised
 from etairl.experience import World
 from etairl.hyper import traced
@@ -50,8 +50,8 @@ class RegularisedLogit(eqx.Module):
         width = self.visits.weights[0].shape[0]
         # A gradient penalty is about b: a density of precise actions has steep slopes.
         fixed = jax.lax.stop_gradient(x)
-        here = self.log_density(fixed[:, :width], fixed[:, width:-2], fixed[:, -2])
-        steep = _slope(self.omega, here) - _slope(self.omega, fixed[:, -1])
+        log_density = self.log_density(fixed[:, :width], fixed[:, width:-2], fixed[:, -2])
+        steep = _slope(self.omega, log_density) - _slope(self.omega, fixed[:, -1])
         return self.visits(x[:, :width]) + steep[:, None]
 
     def log_density(self, obs: Array, act: Array, in_world: Rows) -> Rows:
@@ -86,16 +86,18 @@ class RegularisedConfig(CostConfig):
         """Refuse what would make it another algorithm."""
         if players.omega.name not in ("entropy", "tsallis"):
             raise InputError(
-                f"rairl reads its cost through the regulariser: take entropy or tsallis:Q, not "
-                f"{players.omega.name}"
+                f"{players.algorithm} reads its cost through the regulariser: take entropy or "
+                f"tsallis:Q, not {players.omega.name}"
             )
         if players.temperature != self.temperature:
             raise InputError(
-                f"the cost of rairl is the one for the temperature {self.temperature:g}, got "
-                f"{players.temperature}; leave --temperature out"
+                f"the cost of {players.algorithm} is the one for the temperature "
+                f"{self.temperature:g}, got {players.temperature}; leave --temperature out"
             )
         if players.weighs_time:
-            raise InputError("rairl goes with --solver sac or ppo: b(s) is a cost of one discount")
+            raise InputError(
+                f"{players.algorithm} goes with --solver sac or ppo: b(s) is a cost of one discount"
+            )
 
 
 @traced
@@ -125,7 +127,7 @@ class RegularisedCost(AgainstPolicy):
         if self.config.network.spectral_norm:
             network = spectrally_normalised(network)
         x = (obs - state.mean) / state.scale
-        cost = network.cost(x, act, self._in_world(obs))
+        cost = network.cost(x, act, in_world(obs, self.absorbing))
         return cost + network.visits(x)[:, 0] if self.visits else cost
 
     @override
@@ -135,15 +137,12 @@ class RegularisedCost(AgainstPolicy):
         def inputs(state: DiscriminatorState, batch: tuple[Points, Array]) -> Array:
             points, log_prob = batch
             x = (points.obs - state.mean) / state.scale
-            last = jnp.stack([self._in_world(points.obs), log_prob], axis=-1)
+            last = jnp.stack([in_world(points.obs, self.absorbing), log_prob], axis=-1)
             return jnp.concatenate([x, points.act, last], axis=-1)
 
         # Actions, the mark of the absorbing state and log pi get no noise.
         network, exact = self.config.network, own[0].act.shape[-1] + 2
         return adversarial_updates(network, key, state, own, expert, inputs, exact=exact)
-
-    def _in_world(self, obs: Array) -> Rows:
-        return 1.0 - obs[..., -1] if self.absorbing else jnp.ones(obs.shape[:-1])
 
     def portable(self) -> "RegularisedCost":
         """The cost of the density, for which it is the optimal policy."""

@@ -74,7 +74,7 @@ class ShapedConfig(CostConfig):
 
     def check(self, players: Players) -> None:
         """Refuse what would make it another algorithm."""
-        check_read_against_policy("airl", players)
+        check_read_against_policy(players)
 
 
 @traced
@@ -128,17 +128,18 @@ class ShapedCost(AgainstPolicy):
         return replace(self, shaping=False)
 
 
-def check_read_against_policy(name: str, players: Players) -> None:
+def check_read_against_policy(players: Players) -> None:
     """Refuse players that a cost with potentials, read against log pi, cannot be played with."""
     if players.weighs_time:
         raise InputError(
-            f"{name} goes with --solver sac or ppo: its cost is shaped, and for a solver that "
-            "weighs time another weighting than dirac:0 makes shaping change what is aimed at"
+            f"{players.algorithm} goes with --solver sac or ppo: its cost is shaped, and for one "
+            "that weighs time another weighting than dirac:0 makes shaping change what is aimed at"
         )
     if players.omega != Entropy():
-        raise InputError(f"{name} needs the regulariser entropy, got {players.omega.name}")
+        got = players.omega.name
+        raise InputError(f"{players.algorithm} needs the regulariser entropy, got {got}")
     if players.temperature != 1.0:
         raise InputError(
-            f"the cost of {name} is read against log pi, so its temperature is 1, got "
+            f"the cost of {players.algorithm} is read against log pi, so its temperature is 1, got "
             f"{players.temperature}; leave --temperature out"
         )

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, PRNGKeyArray
 from typing_extensions import override
 
 from etairl.experience import Experience
@@ -141,18 +141,35 @@ class SAC(ActorSolver[SACState]):
         (loss_q, q), grads = jax.value_and_grad(critic_loss, has_aux=True)(
             state.critics, head, obs, batch.act, jax.lax.stop_gradient(target)
         )
+        new, loss_pi, entropy = self.descend(
+            state, grads, obs, mask, key_actor, batch.expert, critics_only
+        )
+        return new, SACInfo(loss_q, loss_pi, temperature, entropy, q)
+
+    def descend(
+        self,
+        state: Any,
+        grads: MLP,
+        obs: Array,
+        mask: Rows,
+        key: PRNGKeyArray,
+        expert: ExpertPairs | None,
+        critics_only: bool,
+    ) -> tuple[Any, Scalar, Scalar]:
+        """All networks one step on, given the critics' gradients; the actor's loss and entropy."""
+        config, temperature = self.config, jnp.exp(state.log_temperature)
         critics, critic_optimiser = self.step(
             config.critic_lr, grads, state.critic_optimiser, state.critics
         )
-        (loss_pi, entropy), grads = jax.value_and_grad(actor_loss, has_aux=True)(
-            *(state.actor, head, critics, state.reference, temperature, obs, mask, key_actor),
+        (loss, entropy), grads = jax.value_and_grad(actor_loss, has_aux=True)(
+            *(state.actor, self.head, critics, state.reference, temperature, obs, mask, key),
             self.omega,
         )
         if not critics_only:
-            state = self.policy_step(state, grads, batch.expert, entropy, mask)
+            state = self.policy_step(state, grads, expert, entropy, mask)
         targets = towards(config.polyak, state.targets, critics)
-        new = state._replace(critics=critics, targets=targets, critic_optimiser=critic_optimiser)
-        return new, SACInfo(loss_q, loss_pi, temperature, entropy, q)
+        changed = {"critics": critics, "targets": targets, "critic_optimiser": critic_optimiser}
+        return state._replace(**changed), loss, entropy
 
     def updates(
         self,

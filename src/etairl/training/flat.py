@@ -122,13 +122,9 @@ def _solver(start: TrainConfig, kind: str) -> SolverConfig:
     if kind == start.solver.kind:
         return start.solver
     solver = SOLVERS[kind]()
-    if _family(kind) != _family(start.solver.kind):
+    if solver.family != start.solver.family:
         return solver
     return _replaced(solver, flatten(start.solver))
-
-
-def _family(kind: str) -> str:
-    return kind.removesuffix("-eta")
 
 
 def _implied(
