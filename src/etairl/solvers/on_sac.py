@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Array, Float
-from typing_extensions import Self, override
+from typing_extensions import override
 
 from etairl.costs.family import Points
 from etairl.networks import MLP
@@ -50,10 +50,10 @@ class OnSAC(Solver[AnyState]):
         return self.plain.settled(state)
 
     @override
-    def slowed(self, share: float) -> Self:
+    def slowed(self, share: float) -> "OnSAC[AnyState]":
         return cast(Any, replace)(self, plain=self.plain.slowed(share))
 
-    def paced(self, progress: float) -> Self:
+    def paced(self, progress: float) -> Any:
         """With the learning rates that this part of the run has."""
         return cast(Any, replace)(self, plain=self.plain.paced(progress))
 
