@@ -35,7 +35,7 @@ from etairl.costs.losses import spectrally_normalised
 from etairl.costs.shaped import check_read_against_policy
 from etairl.experience import World
 from etairl.hyper import traced
-from etairl.networks import MLP, Rows, Scalar, start_optimiser
+from etairl.networks import MLP, Rows, Scalar, start_optimiser, towards
 from etairl.types import check_range
 
 _FOLLOWING = 0.01
@@ -160,7 +160,7 @@ class EmpoweredCost(AgainstPolicy):
             grads, info = jax.grad(self._loss, has_aux=True)(state.models, state, *batch)
             change, optimiser = adam.update(grads, state.optimiser)
             models = cast(Models, optax.apply_updates(cast(Any, state.models), change))
-            slow = jax.tree.map(_follow, state.slow, models.potential)
+            slow = towards(_FOLLOWING, state.slow, models.potential)
             return state._replace(models=models, slow=slow, optimiser=optimiser), info
 
         state, infos = jax.lax.scan(body, state, own)
@@ -221,7 +221,3 @@ class EmpoweredCost(AgainstPolicy):
     def portable(self) -> "EmpoweredCost":
         """The cost alone, without potential and empowerment."""
         return replace(self, potential=False)
-
-
-def _follow(slow: Array, fast: Array) -> Array:
-    return slow + _FOLLOWING * (fast - slow)

@@ -12,6 +12,7 @@ from jaxtyping import Float
 _LONGEST_MESSAGE = 1200
 _WORDS = {
     "[1, inf)": "be at least 1",
+    "[2, inf)": "be at least 2",
     "[0, inf)": "be >= 0 and finite",
     "(0, inf)": "be > 0 and finite",
 }
