@@ -64,7 +64,7 @@ def evaluation_table(jobs: Sequence[Job], digests: Mapping[str, Digest]) -> list
     taken from one run of each.
     """
     learners: dict[tuple[str, str, str, str], dict[int, Any]] = {}
-    others: dict[tuple[str, str, int, int, str, str], dict[int, Any]] = {}
+    others: dict[tuple[str, str, int | None, int, str, str], dict[int, Any]] = {}
     for job in jobs:
         digest, c = digests.get(job.name), job.config
         for row in _judged(digest) if digest is not None else ():
@@ -84,10 +84,10 @@ def evaluation_table(jobs: Sequence[Job], digests: Mapping[str, Digest]) -> list
     return sorted(table, key=lambda entry: envs.index(entry["env"]))
 
 
-def _part(many: int, every: int) -> str:
+def _part(many: int | None, every: int) -> str:
     """How much of a set of demonstrations was used."""
     steps = f", one step in {every}" if every > 1 else ""
-    return f", {many} of them{steps}"
+    return f", {'all' if many is None else many} of them{steps}"
 
 
 def _judged(digest: Digest) -> list[dict[str, Any]]:
