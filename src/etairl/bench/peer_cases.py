@@ -191,12 +191,12 @@ def _updates(width: int, unit: tuple[str, float]) -> Case:
             library,
             "updates",
             settings | {"library": library, "calls": calls},
-            max(units, calls),
+            units,
             f"{calls} in a call" + (", its default" if calls == 1 else ""),
             limit,
         )
         for library, limit, units in (("sb3", 5.0, 50), ("sbx", 1.3, 200))
-        for calls in (1, 200)
+        for calls in (1, units)
     ]
     absent = ("imitation", "takes solvers of Stable-Baselines3")
     what = f"an update of SAC, {width} wide"
