@@ -81,7 +81,8 @@ class Comparison(NamedTuple):
     def rows(self, cases: Sequence[Case], starts: Sequence[Start]) -> Iterator[list[Beside]]:
         """The rows of each case, then those of starts; the workers live on from case to case."""
         with ExitStack() as stack:
-            workers = {n: stack.enter_context(Worker(s)) for n, s in self.sides.items()}
+            wanted = {doer.who for case in cases for doer in case.doers}
+            workers = {n: stack.enter_context(Worker(self.sides[n])) for n in sorted(wanted)}
             for case in cases:
                 yield self._timed(workers, case)
         for start in starts:
