@@ -38,15 +38,17 @@ def run(keep: Path | None, words: str, cores: int, rounds: int, json: bool) -> i
         for done, found in enumerate(comparison.rows(cases, starts), start=2):
             rows += found
             meter.update(done + 1, found[0].what)
+    load = round(os.getloadavg()[0], 1)
     if json:
-        print_json({"cores": cores, "rounds": rounds, "versions": versions, "peers": rows})
+        how = {"cores": cores, "rounds": rounds, "load": load}
+        print_json({**how, "versions": versions, "peers": rows})
     else:
         table_of_peers(rows)
         said = ", ".join(f"{name} {number}" for name, number in versions.items())
         each = "one core" if cores == 1 else f"{cores} cores"
         out().print(
             f"medians of {rounds} rounds in turn ({comparison.starts} for starts), {each} each; "
-            f"ratio: theirs to ours\n{said}",
+            f"ratio: theirs to ours; load of the machine {load} on {there} cores\n{said}",
             markup=False,
             soft_wrap=True,
         )
