@@ -235,6 +235,8 @@ def test_every_regulariser_runs(omega):
             "airl goes with --solver sac or ppo: its cost is",
         ),
         ({"algorithm": "iq", "solver": "sac"}, "needs both; take --solver iq"),
+        ({"solver": "sac-eta", "at_once": 5}, "sac-eta updates .* in turn: leave out --at-once"),
+        ({"algorithm": "iq", "at_once": 5}, "iq updates .* in turn: leave out --at-once"),
         ({"solver": "iq"}, "megan with the solver iq: .* take --algorithm iq"),
         ({"algorithm": "iq", "frozen_cost": "somewhere"}, "it cannot be frozen for others"),
         ({"algorithm": "iq", "idle": "geometric:0.7"}, "looks at next states, which --idle"),

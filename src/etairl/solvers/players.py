@@ -55,6 +55,14 @@ class SACSettings(SolverConfig):
             )
 
 
+def _check_turns(kind: str, plain: SACSettings) -> None:
+    if plain.play.at_once:
+        raise InputError(
+            f"{kind} updates its critics and its actor in turn: leave out --at-once, or take "
+            "--solver sac"
+        )
+
+
 class _OnTop(SolverConfig):
     """Settings of a solver on top of another: what they share."""
 
@@ -93,6 +101,11 @@ class SACEtaSettings(_OnTop):
     kind: ClassVar[str] = "sac-eta"
     weighs_time: ClassVar[bool] = True
     plain: SACSettings = field(default_factory=SACSettings)
+
+    @override
+    def check(self, omega: Regulariser) -> None:
+        self.plain.check(omega)
+        _check_turns(self.kind, self.plain)
 
     def make(self, world: World) -> SAC | SACEta:
         """The solver of a run: one critic where that is exact, else two."""
@@ -172,6 +185,7 @@ class IQSettings(_OnTop):
     @override
     def check(self, omega: Regulariser) -> None:
         self.plain.check(omega)
+        _check_turns(self.kind, self.plain)
         if self.plain.play.expert_share:
             raise InputError(
                 f"{self.kind} always learns from the expert's transitions: no --expert-share"
