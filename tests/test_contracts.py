@@ -35,7 +35,8 @@ TINY = configure(
 FORMS = {
     "discriminator": [{"form": form} for form in get_args(Form)],
     "linear": [{"cost_step": step} for step in get_args(CostStep)]
-    + [{"features": name} for name in ("identity", "fourier:8", "rbf:8")],
+    + [{"features": name} for name in ("identity", "fourier:8", "rbf:8")]
+    + [{"mean_cost": 0.0}],
     "shaped": [{}],
     "regularised": [{}, {"omega": "tsallis:1.2"}],
     "empowered": [{}],
