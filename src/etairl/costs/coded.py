@@ -100,6 +100,11 @@ class CodedCost(Cost):
 
     @property
     @override
+    def needs_actions(self) -> bool:
+        return self.config.needs_actions
+
+    @property
+    @override
     def never_positive(self) -> bool:
         return self.pairs.never_positive and not self.config.codes
 

@@ -57,6 +57,11 @@ class Cost(Protocol):
         return False
 
     @property
+    def needs_actions(self) -> bool:
+        """Whether the cost looks at actions."""
+        return True
+
+    @property
     def never_positive(self) -> bool:
         """Whether every step is a gain, so that an early end never pays."""
         return False

@@ -93,6 +93,11 @@ class ShapedCost(AgainstPolicy):
         """The potential does."""
         return self.shaping
 
+    @property
+    @override
+    def needs_actions(self) -> bool:
+        return False
+
     def init(self, key: PRNGKeyArray, expert: Points) -> DiscriminatorState:
         """Two fresh networks; states are standardised with the demonstrations."""
         config = self.config.network
