@@ -45,12 +45,17 @@ def main(arguments: list[str] | None = None) -> int:
     is_program = arguments is None  # else whoever calls this goes on afterwards
     arguments = sys.argv[1:] if arguments is None else arguments
     _prepare_streams()
+    code: int | None = None
+    if is_program:
+        # Last in, first out: after whatever the libraries do. Taking them apart takes seconds.
+        atexit.register(lambda: None if code is None else _leave(code))
     try:
-        code = _dispatch(arguments)
+        answer = _dispatch(arguments)
         sys.stdout.flush()
         # Whatever the libraries still do at the exit is not worth a traceback: last in, first out.
         atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
-        return code
+        code = answer
+        return answer
     except KeyboardInterrupt as stop:
         print("; ".join(["\netairl: interrupted", *map(str, stop.args)]), file=sys.stderr)
         if is_program:
@@ -67,10 +72,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _leave(code: int) -> None:
-    """End the process as it is: last in, first out, before what libraries do at the exit.
+    """End the process as it is.
 
-    Simulators and compilers that were interrupted at any point may crash there. Whatever a run has
-    to keep is on disk by now.
+    After an interrupt that comes first of all that is done at the exit, where simulators and
+    compilers that were interrupted at any point may crash. Whatever a run has to keep is on disk by
+    now.
     """
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):  # its reader may have gone
