@@ -163,11 +163,21 @@ def play_through(
         quiet: say the sentences alone.
     """
     first, directory = run.transitions, run.directory
-    with (
-        Meter(title, total, first, quiet) as meter,
-        patient_interrupt() as stop,
-        closing(run.play(meter.stage)) as reports,
-    ):
+    with ExitStack() as stack:
+        meter = stack.enter_context(Meter(title, total, first, quiet))
+        stop = stack.enter_context(patient_interrupt())
+
+        def stopped() -> KeyboardInterrupt:
+            return KeyboardInterrupt(
+                f"{directory.path} is kept at {run.transitions:,} transitions; {again}"
+            )
+
+        def stage(what: str) -> None:
+            if stop() and run.transitions:
+                raise stopped()
+            meter.stage(what)
+
+        reports = stack.enter_context(closing(run.play(stage)))
         for sentence in (*directory.notes, *before):
             meter.say(sentence)
         since = time.monotonic()
@@ -179,9 +189,7 @@ def play_through(
                     meter.say(sentence)
                 if stop():
                     reports.close()  # writes a checkpoint
-                    raise KeyboardInterrupt(
-                        f"{directory.path} is kept at {report.transitions:,} transitions; {again}"
-                    )
+                    raise stopped()
         except DivergedError as error:
             raise InputError(f"{error}; {_kept(directory)}") from None
         except FloatingPointError as error:

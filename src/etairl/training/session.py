@@ -201,8 +201,12 @@ class Session:
             raise
         finally:
             events.close()
-        players = reached.state, reached.best
-        write_result(prepared, directory, *players, buffer, self.rows, scale, tell)
+        try:
+            players = reached.state, reached.best
+            write_result(prepared, directory, *players, buffer, self.rows, scale, tell)
+        except KeyboardInterrupt:
+            self._checkpoint(reached, buffer)  # only the comparison is made again
+            raise
 
     def _cycles(self, reached: Reached, buffer: EpisodeBuffer) -> Iterator[Cycle]:
         """The game from there on, slower after each recovery."""
