@@ -114,10 +114,15 @@ def _dispatch(arguments: list[str]) -> int:
     choose_device(rest)
     with _held_interrupt(), Waiting("loading"):
         module = import_module(f"etairl.cli.{name}")
+        from etairl.storage import UnreadableError
         from etairl.types import InputError
 
     try:
         return module.run(rest)
+    except UnreadableError as error:
+        hint = "copy the folder again from where it is whole, or make it anew"
+        print(f"etairl {name}: {error}; {hint}", file=sys.stderr)
+        return 2
     except InputError as error:
         print(f"etairl {name}: {error}", file=sys.stderr)
         return 2

@@ -167,14 +167,12 @@ def play_through(
         meter = stack.enter_context(Meter(title, total, first, quiet))
         stop = stack.enter_context(patient_interrupt())
 
-        def stopped() -> KeyboardInterrupt:
-            return KeyboardInterrupt(
-                f"{directory.path} is kept at {run.transitions:,} transitions; {again}"
-            )
+        def kept() -> str:
+            return f"{directory.path} is kept at {run.transitions:,} transitions; {again}"
 
         def stage(what: str) -> None:
             if stop() and run.transitions:
-                raise stopped()
+                raise KeyboardInterrupt(kept())
             meter.stage(what)
 
         reports = stack.enter_context(closing(run.play(stage)))
@@ -189,7 +187,7 @@ def play_through(
                     meter.say(sentence)
                 if stop():
                     reports.close()  # writes a checkpoint
-                    raise stopped()
+                    raise KeyboardInterrupt(kept())
         except DivergedError as error:
             raise InputError(f"{error}; {_kept(directory)}") from None
         except FloatingPointError as error:

@@ -166,7 +166,9 @@ class IQSettings(_OnTop):
     def check(self, omega: Regulariser) -> None:
         self.plain.check(omega)
         if self.plain.play.expert_share:
-            raise InputError("iq always learns from the expert's transitions: no --expert-share")
+            raise InputError(
+                "iq always learns from the expert's transitions; leave --expert-share out"
+            )
 
 
 SOLVERS: dict[str, Callable[[], SolverConfig]] = {
