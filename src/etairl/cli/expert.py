@@ -65,7 +65,7 @@ def run(arguments: list[str]) -> int:
         policy = planned_expert(imported(config.train.env))
         if policy is None:
             known = ", ".join(planned_names())
-            raise InputError(f"{config.train.env} has no planner (there is one for {known})")
+            raise InputError(f"{config.train.env} has no planner; there is one for {known}")
         return _record(config, arguments, policy)
     if config.policy is not None:
         return _record(config, arguments, load_expert(config.policy, config.trust))

@@ -34,22 +34,30 @@ def arrow_errors(path: Path) -> Iterator[None]:
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     except MemoryError:
-        raise InputError(f"{path}: its columns do not fit into memory") from None
+        raise InputError(
+            f"{path}: its columns do not fit into memory; write smaller files"
+        ) from None
     except (pyarrow().ArrowException, OSError, ValueError, KeyError, struct.error) as error:
         said = " ".join(str(error).split())[:200]
-        raise InputError(f"{path}: this file is damaged ({said})") from None
+        raise InputError(
+            f"{path}: this file is damaged ({said}); fetch it again, or write it again"
+        ) from None
 
 
 def small_json(path: Path) -> dict[str, Any]:
     """A JSON object that describes a folder."""
     try:
         if path.stat().st_size > _LONGEST_JSON:
-            raise InputError(f"{path} is larger than any description of a dataset")
+            raise InputError(
+                f"{path} is larger than any description of a dataset; name another folder"
+            )
         value = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
-        raise InputError(f"{path} cannot be read as JSON") from None
+        raise InputError(
+            f"{path} cannot be read as JSON; fetch it again, or write it again"
+        ) from None
     if not isinstance(value, dict):
-        raise InputError(f"{path} is not a JSON object")
+        raise InputError(f"{path} is not a JSON object; fetch it again, or write it again")
     return value
 
 
@@ -69,7 +77,7 @@ def read_stream(path: Path, names: Sequence[str], max_bytes: int) -> list[dict[s
             messages = pa.ipc.MessageReader.open_stream(source)
             first = next(iter(messages), None)
             if first is None:
-                raise InputError("it is empty")
+                raise InputError("it is empty; fetch it again, or write it again")
             schema = pa.ipc.read_schema(first)
             found = []
             for message in messages:
@@ -151,7 +159,9 @@ def as_column(array: Any, ragged: bool = False) -> Column:
     lengths, shape = None, [len(array)]
     while True:
         if array.null_count:
-            raise InputError("some of its values are missing (null)")
+            raise InputError(
+                "some of its values are missing (null); fill them in, or remove those episodes"
+            )
         kind = array.type
         if types.is_fixed_size_list(kind):
             sizes = np.full(len(array), kind.list_size)
@@ -163,7 +173,10 @@ def as_column(array: Any, ragged: bool = False) -> Column:
         if ragged and lengths is None:
             lengths, shape = sizes, [len(array)]
         elif len(sizes) and (sizes != sizes[0]).any():
-            raise InputError(f"its lists differ in length ({sizes.min()} to {sizes.max()})")
+            raise InputError(
+                f"its lists differ in length ({sizes.min()} to {sizes.max()}); each step "
+                "needs as many"
+            )
         else:
             shape.append(int(sizes[0]) if len(sizes) else 0)
     if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):

@@ -66,9 +66,13 @@ def read_csv(path: Path, importing: Importing, max_bytes: int) -> Recording:
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     except (csv.Error, UnicodeDecodeError, OSError) as error:
-        raise InputError(f"{path}: it cannot be read as a CSV table ({error})") from None
+        raise InputError(
+            f"{path}: it cannot be read as a CSV table ({error}); write it again, a line a step"
+        ) from None
     except MemoryError:
-        raise InputError(f"{path}: the table does not fit into memory") from None
+        raise InputError(
+            f"{path}: the table does not fit into memory; write smaller ones"
+        ) from None
 
 
 def looks_like_csv(path: Path) -> bool:
@@ -155,7 +159,9 @@ def _numbers(
     for count, row in enumerate(row for row in rows if row):
         if len(row) != len(header):
             raise InputError(
-                f"line {count + 2} has {len(row)} values, but the header has {len(header)} columns"
+                f"line {count + 2} has {len(row)} values, but the header has "
+                f"{len(header)} columns; "
+                "write a value for each"
             )
         for i in used:
             numbers.append(_number(row[i], count + 2, header[i]))

@@ -192,7 +192,9 @@ def look_at(path: Path) -> Holding:
         with path.open("rb") as stream:
             start = stream.read(16)
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror or error}); allow it, or name another"
+        ) from None
     kind = next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), None)
     if kind == "npz":
         arrays = contents(path)
@@ -221,7 +223,9 @@ def _folder(path: Path) -> Holding:
     try:
         names = sorted(entry.name for entry in path.iterdir())
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror or error}); allow it, or name another"
+        ) from None
     marks = {"(parquet)"} if next(iter(lerobot_files(path)), None) else set()
     return Holding(path, "folder", frozenset(names) | marks, tuple(names))
 

@@ -85,7 +85,9 @@ def _recording(
     try:
         columns = {name: np.concatenate([part[name] for part in parts]) for name in shared}
     except ValueError:
-        raise InputError("its files differ in the number of columns") from None
+        raise InputError(
+            "its files differ in the number of columns; use those of one dataset"
+        ) from None
     episode, frame = (columns[name].ravel() for name in _COUNTS)
     order = np.lexsort((frame, episode))
     columns = {name: array[order] for name, array in columns.items()}

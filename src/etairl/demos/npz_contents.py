@@ -39,7 +39,7 @@ def read_arrays(path: Path, names: Sequence[str], max_bytes: int) -> dict[str, n
             if name not in names:
                 continue
             if name in headers:
-                raise InputError(f"{name} is in the file twice")
+                raise InputError(f"{name} is in the file twice; write it once")
             headers[name] = read_header(archive, member)
             if headers[name].dtype.kind not in "biuf":
                 raise InputError(f"{name} must be numbers, it is {headers[name].dtype}")

@@ -98,7 +98,10 @@ def _recording(
     lengths = np.array([len(demo["actions"]) for demo in demos])
     dones = all_of("dones")
     if len({demo["obs"].shape[1] for demo in demos}) > 1:
-        raise InputError("the demos have observations of different sizes")
+        raise InputError(
+            "the demos have observations of different sizes; name those that all have, "
+            "with --observations"
+        )
     return Recording(
         np.concatenate([demo["obs"] for demo in demos]),
         np.concatenate([demo["actions"] for demo in demos]),

@@ -131,7 +131,9 @@ def eta_map(
     t = demos.trajectories.repeated()
     longest = int(t.lengths.max())
     if t.steps < 2 * _BLOCKS:
-        raise InputError(f"{demos.name}: {t.steps} steps are too few for a map of weightings")
+        raise InputError(
+            f"{demos.name}: {t.steps} steps are too few for a map of weightings; use more of them"
+        )
     if measured is None:
         measured = rhythm(np.random.default_rng(0), demos.trajectories)
     cycle = measured.cycle

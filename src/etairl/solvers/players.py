@@ -188,7 +188,7 @@ class IQSettings(_OnTop):
         _check_turns(self.kind, self.plain)
         if self.plain.play.expert_share:
             raise InputError(
-                f"{self.kind} always learns from the expert's transitions: no --expert-share"
+                f"{self.kind} always learns from the expert's transitions; leave --expert-share out"
             )
 
 

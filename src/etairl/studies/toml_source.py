@@ -29,7 +29,7 @@ class TomlSource:
             text = path.read_bytes().decode().replace("\r\n", "\n")
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-            raise InputError(f"{path}: cannot be read ({why})") from None
+            raise InputError(f"{path}: cannot be read ({why}); allow it, or name another") from None
         try:
             self.content, self._lines = _load(text)
         except tomllib.TOMLDecodeError as error:
@@ -93,7 +93,7 @@ def expanded(value: Any) -> Any:
 
     def variable(match: re.Match[str]) -> str:
         if match[1] not in os.environ:
-            raise InputError(f"the environment variable {match[1]} is not set")
+            raise InputError(f"the environment variable {match[1]} is not set; give it a value")
         return os.environ[match[1]]
 
     return re.sub(r"\$\{(\w+)\}", variable, value) if isinstance(value, str) else value
