@@ -33,6 +33,7 @@ from etairl.solvers.cloning import CloningConfig, clone
 from etairl.solvers.policy import ActionScaling
 from etairl.storage import holds_anything, load_tree
 from etairl.tasks import ends_early, make_task, with_absorbing
+from etairl.tasks.column_names import named
 from etairl.training.fitting import fitting_demos, other_names
 from etairl.training.settings import TrainConfig
 from etairl.training.watching import Watched
@@ -158,9 +159,10 @@ def prepare(
         raise InputError(f"--idle generates continuous actions; those of {config.env} are discrete")
     select = Selection(config.demonstrations, config.horizon, config.every)
     demos = fitting_demos(config, task, select)
+    absorbing = config.mode == "absorbing"
     world = World(
         task.spec,
-        config.mode == "absorbing",
+        absorbing,
         config.horizon,
         config.future.eta,
         config.regulariser,
@@ -168,7 +170,8 @@ def prepare(
         config.future,
     )
     solver = config.solver.make(world)
-    cost = solver.implied_cost() or config.cost.make(world)
+    names = named(task.spec, demos.spec, task.spec, absorbing=absorbing)
+    cost = solver.implied_cost() or config.cost.make(world._replace(spec=names))
     if config.frozen_cost is not None:
         cost = Frozen(cost.portable())
         cost_from = cost_from or Path(config.frozen_cost)
