@@ -71,9 +71,7 @@ def test_names_of_navigation_are_those_of_its_observations():
     names = named(demos.spec, demos.spec).observation_names
     assert names is not None
     row = dict(zip(names, demos.trajectories.observations[0].tolist(), strict=True))
-    assert row["distance from lake 1"] == pytest.approx(
-        np.hypot(row["x"] + 5.0, row["y"] - 4.5), rel=1e-4
-    )
+    assert row["to lake 1"] == pytest.approx(np.hypot(row["x"] + 5.0, row["y"] - 4.5), rel=1e-4)
     target = demos.trajectories.tasks
     assert target is not None
     assert (row["target x"], row["target y"]) == pytest.approx(tuple(target[0]), rel=1e-4)

@@ -34,7 +34,7 @@ _ANT_OBSERVATIONS = (
     *(f"angular velocity {axis}" for axis in "xyz"),
     *(f"{joint} angle velocity" for joint in _ANT),
 )
-_LAKES = tuple(f"distance from lake {i + 1}" for i in range(len(LakeWorld().lakes)))
+_LAKES = tuple(f"to lake {i + 1}" for i in range(len(LakeWorld().lakes)))
 # By the name of the environment without its version: columns of observations and of actions.
 _KNOWN: dict[str, tuple[_Names, _Names]] = {
     NAVIGATION.rpartition("-v")[0]: (
