@@ -1,8 +1,11 @@
-"""GAIL of the project imitation with its published settings, timed until it has learned.
+"""GAIL of the project imitation, timed until it has learned.
 
-Run with the Python of its own environment (`make -C benchmarks race`); etairl is not used.
+Run with the Python of its own environment (`make -C benchmarks race`); etairl is not imported.
 
-    PYTHON gail_of_imitation.py ENVIRONMENT DEMONSTRATIONS SECONDS [--seed N]
+    PYTHON gail_of_imitation.py ENVIRONMENT DEMONSTRATIONS SECONDS [--seed N] [--learner sac]
+
+The learner is proximal policy optimisation with the settings that imitation has published, or soft
+actor-critic of Stable-Baselines3 with its defaults, for which imitation has published none.
 
 Prints a line of JSON for each look at the greedy policy. The clock stands still at looks. It stops
 at twice the transitions that it took to 90 % of the expert's score, or after SECONDS.
@@ -10,8 +13,10 @@ at twice the transitions that it took to 90 % of the expert's score, or after SE
 
 import argparse
 import json
+import runpy
 import time
 import warnings
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -20,6 +25,7 @@ import numpy as np
 REACHED, BEYOND, EPISODES, LOOK_EVERY = 0.9, 2, 10, 5
 """as in `etairl bench race`; a look every so many rounds"""
 COPIES = 8
+WORKS = Path(__file__).resolve().parents[1] / "src" / "etairl" / "bench" / "works_of_imitation.py"
 HOPPER = {
     "batch": 4096,
     "trainer": {
@@ -64,6 +70,16 @@ HALF_CHEETAH = {
 }
 SETTINGS: dict[str, dict[str, Any]] = {"Hopper": HOPPER, "HalfCheetah": HALF_CHEETAH}
 """of imitation's benchmarks: gail_seals_hopper_best_hp_eval and gail_seals_half_cheetah_…"""
+SAC: dict[str, Any] = {
+    "batch": 1000,
+    "trainer": {
+        "demo_batch_size": 256,
+        "gen_replay_buffer_capacity": 5000,
+        "n_disc_updates_per_round": 25,
+        "gen_train_timesteps": 1000,
+    },
+}
+"""the learner's own settings are its defaults: 256 wide, an update for each transition"""
 
 
 def main() -> None:
@@ -73,13 +89,26 @@ def main() -> None:
     parser.add_argument("demonstrations")
     parser.add_argument("seconds", type=float)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--learner", choices=("ppo", "sac"), default="ppo")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     begin = time.perf_counter()
-    trajectories = read(given.demonstrations, 10)
+    works = runpy.run_path(str(WORKS))
+    trajectories = works["read_demonstrations"](given.demonstrations, 10)
     horizon = max(len(t.acts) for t in trajectories)
-    settings = SETTINGS[given.environment.partition("-")[0]]
-    trainer, learner = make(given.environment, horizon, trajectories, settings, given.seed)
+    off_policy = given.learner == "sac"
+    settings = SAC if off_policy else SETTINGS[given.environment.partition("-")[0]]
+    world = works["make_vec_env"](
+        given.environment,
+        rng=np.random.default_rng(given.seed),
+        n_envs=1 if off_policy else COPIES,
+        max_episode_steps=horizon,
+    )
+    if off_policy:
+        learner = works["sac_learner"](world, {}, given.seed)
+    else:
+        learner = on_policy(works["ppo_learner"], world, settings, given.seed)
+    trainer = works["gail_trainer"](world, learner, trajectories, settings["trainer"])
     spent = time.perf_counter() - begin
     expert = float(np.mean([t.rews.sum() for t in trajectories]))
     test = gymnasium.make(given.environment, max_episode_steps=horizon)
@@ -102,72 +131,15 @@ def main() -> None:
             return
 
 
-def read(file: str, many: int) -> list[Any]:
-    """The first demonstrations of a file of etairl."""
-    from imitation.data.types import TrajectoryWithRew  # pyright: ignore[reportMissingImports]
-
-    data = np.load(file)
-    ends = np.cumsum(data["episode_lengths"])[:-1]
-    obs, acts, rews = (np.split(data[k], ends) for k in ("observations", "actions", "rewards"))
-    last = data["final_observations"]
-    parts = zip(obs, acts, rews, last, data["terminals"][np.append(ends, 0) - 1], strict=True)
-    return [
-        TrajectoryWithRew(
-            obs=np.concatenate([o, end[None]]), acts=a, rews=r, infos=None, terminal=bool(stops)
-        )
-        for o, a, r, end, stops in parts
-    ][:many]
-
-
-def make(
-    environment: str, horizon: int, trajectories: list[Any], settings: dict[str, Any], seed: int
-) -> tuple[Any, Any]:
-    """The trainer and its learner."""
+def on_policy(ppo: Any, world: Any, settings: dict[str, Any], seed: int) -> Any:
+    """Proximal policy optimisation."""
     import torch  # pyright: ignore[reportMissingImports]
-    from imitation.algorithms.adversarial.gail import (  # pyright: ignore[reportMissingImports]
-        GAIL,
-    )
-    from imitation.policies.base import (  # pyright: ignore[reportMissingImports]
-        NormalizeFeaturesExtractor,
-    )
-    from imitation.rewards.reward_nets import (  # pyright: ignore[reportMissingImports]
-        BasicRewardNet,
-        NormalizedRewardNet,
-    )
-    from imitation.util import logger  # pyright: ignore[reportMissingImports]
-    from imitation.util.networks import RunningNorm  # pyright: ignore[reportMissingImports]
-    from imitation.util.util import make_vec_env  # pyright: ignore[reportMissingImports]
-    from stable_baselines3 import PPO  # pyright: ignore[reportMissingImports]
 
-    rng = np.random.default_rng(seed)
-    venv = make_vec_env(environment, rng=rng, n_envs=COPIES, max_episode_steps=horizon)
-    policy = {
+    layers = {
         "net_arch": settings["net_arch"],
         "activation_fn": getattr(torch.nn, settings["activation"]),
-        "features_extractor_class": NormalizeFeaturesExtractor,
-        "features_extractor_kwargs": {"normalize_class": RunningNorm},
     }
-    learner = PPO(
-        "MlpPolicy",
-        venv,
-        n_steps=settings["batch"] // COPIES,
-        policy_kwargs=policy,
-        seed=seed,
-        device="cpu",
-        **settings["ppo"],
-    )
-    spaces = venv.observation_space, venv.action_space
-    net = BasicRewardNet(*spaces, normalize_input_layer=RunningNorm)
-    trainer = GAIL(
-        demonstrations=trajectories,
-        venv=venv,
-        gen_algo=learner,
-        reward_net=NormalizedRewardNet(net, normalize_output_layer=RunningNorm),
-        allow_variable_horizon=True,
-        custom_logger=logger.configure("/tmp", []),
-        **settings["trainer"],
-    )
-    return trainer, learner
+    return ppo(world, settings["batch"], settings["ppo"], layers, seed)
 
 
 def returns(env: Any, act: Any) -> float:

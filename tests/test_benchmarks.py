@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from etairl.algorithms.registry import ALGORITHMS
 from etairl.studies.grid import read_grid
 from etairl.studies.jobs import Job, same_run
+from etairl.tasks import ends_early
 from etairl.training.config_files import config_from
 
 FOLDER = Path(__file__).parents[1]
@@ -37,10 +39,22 @@ def test_every_kept_run_is_asked_for_again(jobs, name, runs, kept):
         assert same_run(config_from(config, Path("config.json"))) in asked
 
 
-def test_where_dying_could_pay_it_must_not(jobs):
-    for job in jobs("family"):
-        ends = job.config.env == "Hopper-v5" and job.arm not in ("megan", "gail")
+@pytest.mark.parametrize("name", ["family", "transfer", "transfer_ant"])
+def test_where_dying_could_pay_it_must_not(jobs, name):
+    """Costs that take either sign; iq gives early ends a value of its own."""
+    for job in jobs(name):
+        ends = ends_early(job.config.env) and job.config.algorithm not in ("megan", "gail", "iq")
         assert job.config.mode == ("absorbing" if ends else "terminating")
+
+
+def test_the_family_is_whole(jobs):
+    """Every algorithm of the registry on every task, equal transitions; sgail is gail there."""
+    made = {(job.config.env, job.config.algorithm) for job in jobs("family")}
+    tasks, names = {env for env, _ in made}, set(ALGORITHMS) - {"sgail"}
+    assert made == {(env, name) for env in tasks for name in names}
+    assert tasks == {"HalfCheetah-v5", "Hopper-v5", "Ant-v5"}
+    many = {c.girl.transitions for job in jobs("family") if (c := job.config).algorithm != "iq"}
+    assert many == {2_000_000}
 
 
 @pytest.mark.parametrize("path", sorted((FOLDER / "results").glob("*/README.md")), ids=str)

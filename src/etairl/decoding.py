@@ -11,6 +11,7 @@ from etairl.types import InputError
 Built = TypeVar("Built")
 _TOO_LARGE = 2**63
 _NAMES = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
+_MANY = {int: "whole numbers", float: "numbers", str: "words"}
 
 
 def encode(settings: Any) -> Any:
@@ -102,5 +103,5 @@ def describe(hint: Any) -> str:
     if origin is Literal:
         return "one of " + ", ".join(map(str, get_args(hint)))
     if origin is tuple:
-        return f"a list, each of it {describe(get_args(hint)[0])}"
+        return f"a list of {_MANY[get_args(hint)[0]]}"
     return _NAMES.get(hint, str(hint))

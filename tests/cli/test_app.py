@@ -228,6 +228,9 @@ def test_a_table_becomes_demonstrations(file):
     found = load_demos("table.npz")
     assert found.spec.discrete_actions == 2
     assert found.trajectories.truncated.sum() == 2
+    Path("one.csv").write_text("\n".join(rows[:2]))
+    told = call("demos", "import", "one.csv", "-o", "one.npz", *options[:4])
+    assert told.stdout.splitlines()[0] == "1 episode, 1 step → one.npz"
     told = call("train", "-o", "x", "--demos", "table.csv", "--env", "CartPole-v1")
     assert "etairl demos import" in told.stderr
     assert told.returncode == 2

@@ -21,6 +21,7 @@ LEAST = {
     "HalfCheetah-v5": 3500.0,
     "Ant-v5": 1800.0,
     "etairl/Navigation-v0": -100.0,
+    "etairl/ShiftedNavigation-v0": -120.0,
     "etairl/Fork-v0": 100.0,
     "FetchReach-v4": -1.0,
 }
@@ -36,7 +37,11 @@ SHIPPED = {
 
 
 # Recorded by planners: there are no weights, and the tasks are many.
-PLANNED = {"etairl/Navigation-v0": (300, 50), "FetchReach-v4": (200, 100)}
+PLANNED = {
+    "etairl/Navigation-v0": (300, 50),
+    "etairl/ShiftedNavigation-v0": (100, 50),
+    "FetchReach-v4": (200, 100),
+}
 
 
 def card_of(name: str) -> dict:
@@ -156,5 +161,7 @@ def test_a_name_with_a_typo():
         load_demos(bundled_demos()[0] + "0")
     with pytest.raises(InputError, match="did you mean Pendulum-v1-25x200"):
         load_demos("Pendulm-v1-25x200")
-    with pytest.raises(InputError, match=r"no such file: Nothing-v5-25x500$"):
+    with pytest.raises(
+        InputError, match=r"no such file: Nothing-v5-25x500; name a file by its path"
+    ):
         load_demos("Nothing-v5-25x500")  # not those of another environment

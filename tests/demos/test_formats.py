@@ -189,6 +189,35 @@ def test_noise_needs_to_know_where():
         )
 
 
+def test_indices_of_a_table_get_no_noise(tmp_path):
+    """A table has numbers alone: only --discrete says that they are indices."""
+    (tmp_path / "table.csv").write_text("ep,obs_x,action\n1,0.5,1\n1,0.25,0\n")
+    with pytest.raises(InputError, match=r"no continuous actions .* leave --noise out"):
+        load_demos(
+            tmp_path / "table.csv", importing=Importing(discrete=2), noise=Noise(0.1, "actions")
+        )
+
+
+def test_episodes_that_are_stacked_are_to_be_put_below_each_other(tmp_path):
+    np.savez(
+        tmp_path / "stacked.npz",
+        observations=np.zeros((4, 5, 3)),
+        actions=np.zeros((4, 5, 1)),
+        rewards=np.zeros((4, 5)),
+        terminals=np.zeros((4, 5), bool),
+    )
+    with pytest.raises(
+        InputError, match=r"terminals have the shape \[4, 5\]; put the steps of all"
+    ):
+        load_demos(tmp_path / "stacked.npz", importing=Importing())
+
+
+def test_what_is_missing_is_said_with_what_to_do(tmp_path):
+    np.savez(tmp_path / "bare.npz", observations=np.zeros((4, 2)), actions=np.zeros((4, 1)))
+    with pytest.raises(InputError, match=r"missing terminals, timeouts, .*; mark the last step of"):
+        load_demos(tmp_path / "bare.npz", importing=Importing())
+
+
 def test_other_commands_say_how_to_bring_a_file_in():
     with pytest.raises(InputError, match=r"d4rl.hdf5 is D4RL-style HDF5; bring .* -o d4rl.npz$"):
         load_demos(FILES / "d4rl.hdf5")

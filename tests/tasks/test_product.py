@@ -9,7 +9,7 @@ from etairl.rollouts import UniformPolicy, collect
 from etairl.tasks import catalogue as entries
 from etairl.tasks import make_task, planned_expert, register_tasks, task_space
 from etairl.tasks.fetch import GRIPPER, all_goals, near_goals
-from etairl.tasks.navigation_world import NAVIGATION, LakeWorld
+from etairl.tasks.navigation_world import MAPS, NAVIGATION, LakeWorld
 from etairl.tasks.product import Goals, ProductTask
 from etairl.types import InputError, MultiTask, RejoinableTask
 
@@ -147,7 +147,7 @@ def test_tasks_that_cannot_be(tasks, message, unchecked):
         (NAVIGATION, {"mode": "absorbing"}, "use the mode terminating"),
         (NAVIGATION, {"engine": "envpool"}, "unknown environment"),
         (NAVIGATION, {"options": {"lakes": 3}}, "has no option 'lakes'"),
-        ("Pendulum-v1", {"engine": "numpy"}, f"the engine numpy has {NAVIGATION} and"),
+        ("Pendulum-v1", {"engine": "numpy"}, f"the engine numpy has {NAVIGATION}, "),
     ],
 )
 def test_settings_that_cannot_be(name, settings, message, unchecked):
@@ -192,3 +192,6 @@ def test_fetch_reach_has_our_goals(rng):
 
 def test_the_map_of_the_catalogue_is_the_map_of_the_engine():
     assert make_task(NAVIGATION, 1)._task._task.world == LakeWorld()
+    for name, world in MAPS.items():
+        assert make_task(name, 1)._task._task.world == world
+        assert task_space(name).mend.__self__ == world

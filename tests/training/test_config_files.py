@@ -228,7 +228,7 @@ class TestTrust:
         ("zebra", 5, "see etairl train --help"),
         ("transitions", "many", "transitions must be a whole number, got 'many'"),
         ("demonstrations", "all", 'demonstrations must be a whole number or "none"'),
-        ("hidden", [64, "x"], "hidden must be a list, each of it a whole number"),
+        ("hidden", [64, "x"], "hidden must be a list of whole numbers"),
         ("form", "logd", "form must be one of log_d, logit, log_not_d"),
         ("normalise", 1, "normalise must be one of none, running, demonstrations"),
     ],

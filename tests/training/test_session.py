@@ -145,7 +145,8 @@ def test_policy_and_cost_in_python(result):
     chosen = result.policy(observations)
     assert chosen.shape == (7, 1)
     assert (np.abs(chosen) <= 2.0).all()
-    assert np.array_equal(result.policy(observations[0]), chosen[0])
+    # Products of matrices add in another order than those of a matrix and a vector.
+    assert np.allclose(result.policy(observations[0]), chosen[0], atol=1e-6)
     assert np.allclose(result.policy(observations.tolist()), chosen, atol=1e-6)
     assert result.policy([[1, 0, 0]]).shape == (1, 1)
     drawn = result.policy(observations, np.random.default_rng(0))
@@ -153,6 +154,12 @@ def test_policy_and_cost_in_python(result):
     costs = result.cost(observations, actions)
     assert costs.shape == (7,)
     assert (costs < 0).all()  # log D
+    of_lists = result.cost(observations.tolist(), actions.tolist())
+    assert np.allclose(of_lists, costs, atol=1e-6)
+    one = result.cost(observations[0].tolist(), actions[0].tolist())
+    assert one.shape == ()
+    assert np.isclose(float(one), costs[0], atol=1e-6)
+    assert np.array_equal(result.cost(observations, actions[:, 0]), costs)  # of one column
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -160,8 +167,14 @@ def test_rows_of_another_shape_are_refused(result):
     observations = etairl.load_demos("Pendulum-v1-25x200").trajectories.observations[:7]
     with pytest.raises(InputError, match=r"have 3 numbers each: .* got the shape \(7, 2\)"):
         result.policy(observations[:, :2])
-    with pytest.raises(InputError, match="actions must be rows of 1 column"):
+    with pytest.raises(InputError, match="actions must be rows of 1 number, one"):
         result.cost(observations, observations)
+    with pytest.raises(InputError, match="one for each of 7 observations; got the shape"):
+        result.cost(observations, [[0.5]])
+    with pytest.raises(InputError, match="actions must be rows of 1 numbers: could not convert"):
+        result.cost([1, 0, 0], "left")
+    with pytest.raises(InputError, match="there are 6 next observations, but 7 observations"):
+        result.cost(observations, observations[:, :1], observations[1:])
     with pytest.raises(InputError, match="the seed must be >= 0 and below 2"):
         result.evaluate(seed=-1)
 

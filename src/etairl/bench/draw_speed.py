@@ -99,7 +99,7 @@ def bench_mmd(points: int = 20_000, dims: int = 23, rounds: int = 3) -> Products
     x, y = rng.standard_normal((2, points, dims))
     pairs = [(x, x), (y, y), (x, y)]
     single = [(a.astype(np.float32), b.astype(np.float32)) for a, b in pairs]
-    own, products = best_times(rounds, lambda: mmd2(x, y), lambda: _products(single))
+    own, products = best_times(rounds, lambda: mmd2(x, y), lambda: products_of(single))
     ratio = own / products
     return Products(points, dims, own, products, ratio, 3.0, ratio <= 3.0)
 
@@ -120,7 +120,8 @@ def _plain(rng: np.random.Generator, offsets: np.ndarray, block: int = 16384) ->
     return rows
 
 
-def _products(pairs: list[tuple[np.ndarray, np.ndarray]], block: int = 1024) -> None:
+def products_of(pairs: list[tuple[np.ndarray, np.ndarray]], block: int = 1024) -> None:
+    """Matrix products, in the blocks of `mmd2`."""
     out = np.empty((block, block), dtype=np.float32)
     for a, b in pairs:
         for i in range(0, len(a), block):

@@ -1,71 +1,137 @@
-"""One update of other libraries' soft actor-critic, timed in their own environment.
+"""etairl beside its peers: every row a ratio within one run, repetitions in turn."""
 
-Run by path with the Python of that environment (see `benchmarks/`): it imports nothing of etairl.
-
-    PYTHON peers.py {sb3,sbx} ENVIRONMENT HIDDEN…     prints {"milliseconds": …}
-"""
-
-import argparse
-import json
 import time
-from importlib.metadata import version
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
 
-ROUND = 200
-"""updates in one round of timing"""
-
-
-def milliseconds(
-    library: str, environment: str, hidden: list[int], batch: int, calls: int
-) -> float:
-    """The fastest of several rounds of updates on random transitions, `calls` updates in a call.
-
-    By default both libraries make one update in a call; SBX is fastest when a whole round is one
-    compiled loop.
-    """
-    from stable_baselines3.common.env_util import (  # pyright: ignore[reportMissingImports]
-        make_vec_env,
-    )
-
-    if library == "sbx":
-        from sbx import SAC  # pyright: ignore[reportMissingImports]
-    else:
-        from stable_baselines3 import SAC  # pyright: ignore[reportMissingImports]
-    settings: Any = {
-        "batch_size": batch,
-        "learning_starts": 2 * batch,
-        "policy_kwargs": {"net_arch": hidden},
-        "seed": 0,
-        "device": "cpu",
-    }
-    options = {"include_cfrc_ext_in_observation": False} if environment == "Ant-v5" else {}
-    model = SAC("MlpPolicy", make_vec_env(environment, env_kwargs=options), **settings)
-    model.learn(2 * batch + 1)
-    model.train(calls, batch)  # compiles
-    taken = []
-    for _ in range(3):
-        start = time.perf_counter()
-        for _ in range(ROUND // calls):
-            model.train(calls, batch)
-        taken.append(time.perf_counter() - start)
-    return 1e3 * min(taken) / ROUND
+from etairl.bench.interleaved import Contestant, Ratio, Turn, Worker, in_turn
+from etairl.bench.peer_cases import LIBRARIES, Case, Start, cases, starts
 
 
-def main() -> None:
-    """Read the command line, print JSON."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("library", choices=("sb3", "sbx"))
-    parser.add_argument("environment")
-    parser.add_argument("hidden", type=int, nargs="+")
-    parser.add_argument("--batch", type=int, default=256)
-    parser.add_argument("--updates-per-call", type=int, default=1)
-    given = parser.parse_args()
-    taken = milliseconds(
-        given.library, given.environment, given.hidden, given.batch, given.updates_per_call
-    )
-    package = {"sb3": "stable-baselines3", "sbx": "sbx-rl"}[given.library]
-    print(json.dumps({"milliseconds": taken, "version": version(package)}))
+@dataclass(frozen=True)
+class Beside:
+    """One thing that both do, ours and a peer's."""
+
+    what: str
+    beside: str
+    ours: float | None
+    """median"""
+    theirs: float | None
+    """median"""
+    unit: str
+    """of both"""
+    ratio: float | None
+    """theirs to ours: the median over the rounds; None where the peer has nothing comparable"""
+    spread: str
+    """the smallest and the largest ratio of the rounds"""
+    limit: float | None
+    note: str
+    ok: bool
+
+    @staticmethod
+    def of(case: Case | Start, peer: int, found: Ratio, unit: tuple[str, float]) -> "Beside":
+        """A row from what was measured."""
+        name, scale = unit
+        theirs = case.theirs[peer]
+        return Beside(
+            case.what,
+            theirs.beside,
+            found.ours * scale,
+            found.theirs * scale,
+            name,
+            found.ratio,
+            f"{found.lowest:.3g} to {found.highest:.3g}",
+            theirs.limit,
+            theirs.note,
+            theirs.limit is None or found.ratio >= theirs.limit,
+        )
+
+    @staticmethod
+    def nothing(what: str, beside: str, why: str) -> "Beside":
+        """A row of a peer that has nothing comparable."""
+        return Beside(what, beside, None, None, "", None, "", None, why, True)
 
 
-if __name__ == "__main__":
-    main()
+class Comparison(NamedTuple):
+    """What takes part, and how often."""
+
+    sides: dict[str, Contestant]
+    """`etairl` and the libraries, by name"""
+    cores: int
+    rounds: int = 7
+    starts: int = 3
+    """fresh processes of each side"""
+
+    @staticmethod
+    def of(pythons: dict[str, Path], own: Path, cores: int, **rounds: int) -> "Comparison":
+        """With the Python of each library, and ours."""
+        here = Path(__file__).parent
+        sides = {
+            name: Contestant(
+                library.title, pythons[library.environment], here / library.works, cores
+            )
+            for name, library in LIBRARIES.items()
+        }
+        sides["etairl"] = Contestant("etairl", own, here / "works_of_etairl.py", cores, own=True)
+        return Comparison(sides, cores, **rounds)
+
+    def rows(self, chosen: Sequence[Case] | None = None) -> Iterator[list[Beside]]:
+        """The rows of each case, then those of starts; the workers live on from case to case."""
+        with ExitStack() as stack:
+            workers = {n: stack.enter_context(Worker(s)) for n, s in self.sides.items()}
+            for case in cases(self.cores) if chosen is None else chosen:
+                yield self._timed(workers, case)
+        for start in starts(self.cores) if chosen is None else ():
+            yield from self._started(start)
+
+    def versions(self) -> dict[str, str]:
+        """Of what is compared."""
+        found = {}
+        for name, side in self.sides.items():
+            packages = LIBRARIES[name].packages if name in LIBRARIES else ("etairl", "jax")
+            with Worker(side) as worker:
+                about = worker.ask(about=packages)["versions"]
+            found |= {f"{name}: {package}": number for package, number in about.items()}
+        return found
+
+    def _timed(self, workers: dict[str, Worker], case: Case) -> list[Beside]:
+        turns = []
+        for number, (who, work, settings, units) in enumerate(case.doers):
+            worker, key = workers[who], str(number)
+            worker.make(key, work, settings)
+            turns.append(Turn(worker, key, units))
+        ours, *theirs = in_turn(turns, self.rounds)
+        for turn in turns:
+            turn.worker.ask(drop=turn.key)
+        rows = [
+            Beside.of(case, i, Ratio.of(ours, each), case.unit) for i, each in enumerate(theirs)
+        ]
+        return rows + [Beside.nothing(case.what, *absent) for absent in case.absent]
+
+    def _started(self, start: Start) -> Iterator[list[Beside]]:
+        """Fresh processes: seconds until the first cycle is over, and the most memory."""
+        taken: list[list[tuple[float, float]]] = [[] for _ in start.doers]
+        for number in range(self.starts):
+            order = range(len(start.doers))
+            for i in order if number % 2 == 0 else reversed(order):
+                taken[i].append(self._first_cycle(*start.doers[i]))
+        seconds, memory = ([[x[i] for x in each] for each in taken] for i in (0, 1))
+        for what, column, unit in (
+            ("start-up", seconds, ("s", 1.0)),
+            ("peak memory", memory, ("MB", 1.0)),
+        ):
+            named = start._replace(what=f"{what}, {start.what}")
+            ours, *theirs = column
+            yield [Beside.of(named, i, Ratio.of(ours, each), unit) for i, each in enumerate(theirs)]
+
+    def _first_cycle(
+        self, who: str, work: str, settings: dict[str, Any], units: int
+    ) -> tuple[float, float]:
+        with Worker(self.sides[who]) as worker:
+            worker.make("0", work, settings)
+            worker.run("0", units)
+            seconds = time.perf_counter() - worker.begun
+            return seconds, worker.ask(about=[])["megabytes"]

@@ -1,12 +1,8 @@
 """Where the time of a cycle goes: gradient updates, and rollouts beside the bare simulator."""
 
-import json
 import os
-import subprocess
 import warnings
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import jax
 import numpy as np
@@ -19,12 +15,10 @@ from etairl.solvers.sac_config import SACConfig
 from etairl.solvers.sac_state import SACDraw
 from etairl.solvers.solver import Batch
 from etairl.tasks import make_task
-from etairl.types import InputError, Spec
+from etairl.types import Spec
 
 SIZES = {"Hopper-v5": (11, 3), "Ant-v5": (27, 8)}
 """columns of observations and actions; Ant without contact forces"""
-UPDATES_PER_CALL = (1, 200)
-"""of a peer: its default, and what is fastest"""
 
 
 @dataclass(frozen=True)
@@ -50,25 +44,6 @@ class UpdateSpeed:
     hidden: tuple[int, ...]
     batch: int
     milliseconds: float
-
-
-@dataclass(frozen=True)
-class Peer:
-    """The same update in another library, timed just before and after ours."""
-
-    library: str
-    version: str
-    environment: str
-    hidden: tuple[int, ...]
-    batch: int
-    updates_per_call: int
-    milliseconds: float
-    ours_milliseconds: float
-    ratio: float
-    """its time to ours"""
-    limit: float | None
-    """for its default, one update in a call"""
-    ok: bool
 
 
 def bench_rollouts(environment: str, envs: int = 90, steps: int = 500, rounds: int = 2) -> Rollouts:
@@ -117,7 +92,7 @@ def bench_update(
         SACConfig(hidden=hidden), Spec(obs_dim, act_dim, (-1.0,) * act_dim, (1.0,) * act_dim)
     )
     rng = np.random.default_rng(0)
-    replay = _full_replay(rng, obs_dim, act_dim)
+    replay = full_replay(rng, obs_dim, act_dim)
     state = solver.init(jax.random.key(0))
 
     def one_round() -> None:
@@ -130,7 +105,8 @@ def bench_update(
     return UpdateSpeed(environment, hidden, batch, 1e3 * best_times(3, one_round)[0] / updates)
 
 
-def _full_replay(rng: np.random.Generator, obs_dim: int, act_dim: int) -> Replay:
+def full_replay(rng: np.random.Generator, obs_dim: int, act_dim: int) -> Replay:
+    """A replay of 100,000 random transitions."""
     replay = Replay(100_000, 1, obs_dim, act_dim)
     replay.observations[:] = rng.normal(size=replay.observations.shape)
     replay.actions[:] = rng.uniform(-1, 1, replay.actions.shape)
@@ -138,39 +114,3 @@ def _full_replay(rng: np.random.Generator, obs_dim: int, act_dim: int) -> Replay
     replay.exists[:-1] = True
     replay.added = replay.rows
     return replay
-
-
-def bench_peer(
-    python: Path, library: str, environment: str, hidden: tuple[int, ...], limit: float
-) -> list[Peer]:
-    """Time an update of a peer between two of ours, in the environment of `python`."""
-    script = Path(__file__).with_name("peers.py")
-    command = [str(python), str(script), library, environment, *map(str, hidden)]
-    peers = []
-    for calls in UPDATES_PER_CALL:
-        before = bench_update(environment, hidden).milliseconds
-        answer = _ask([*command, f"--updates-per-call={calls}"], library)
-        ours = min(before, bench_update(environment, hidden).milliseconds)
-        theirs, least = answer["milliseconds"], limit if calls == 1 else None
-        peers.append(
-            Peer(
-                *(library, answer["version"], environment, hidden, 256, calls, theirs, ours),
-                ratio=theirs / ours,
-                limit=least,
-                ok=least is None or theirs / ours >= least,
-            )
-        )
-    return peers
-
-
-def _ask(command: list[str], library: str) -> dict[str, Any]:
-    try:
-        ran = subprocess.run(
-            command, capture_output=True, text=True, check=True, env=os.environ | {"PYTHONPATH": ""}
-        )
-    except OSError as error:
-        raise InputError(f"the peers' Python cannot be run: {error}") from None
-    except subprocess.CalledProcessError as error:
-        last = error.stderr.strip().splitlines()[-1:] or ["no message"]
-        raise InputError(f"{library} cannot be timed with {command[0]}: {last[0]}") from None
-    return json.loads(ran.stdout.strip().splitlines()[-1])

@@ -22,7 +22,7 @@ COMMANDS = {
     "train": "learn a policy and a cost from demonstrations",
     "resume": "continue a run where it stopped, bit for bit",
     "evaluate": "how well does a run match its demonstrations?",
-    "study": "many runs side by side: the figures of the paper, or a grid of your own",
+    "study": "many runs side by side: figures of the paper, or a grid of your own",
     "report": "one page about a study or some runs, and its figures",
     "explain": "a page about what a run learned to pay for",
     "export": "the policy of a run for other programs: NumPy, ONNX, TorchScript",
@@ -139,11 +139,12 @@ def _held_interrupt() -> Iterator[None]:
 
 
 def _help() -> str:
+    """All commands, on one screen of 80 columns."""
     rows = "\n".join(f"  {name:<10} {summary}" for name, summary in COMMANDS.items())
     return (
         "usage: etairl COMMAND [options]\n\n"
-        "Generalised inverse reinforcement learning: learn a policy and a cost from "
-        "demonstrations,\nand say with numbers how well the behaviours match.\n\n"
+        "Generalised inverse reinforcement learning: learn a policy and a cost from\n"
+        "demonstrations, and say with numbers how well the behaviours match.\n\n"
         f"commands:\n{rows}\n\n"
         "  etairl COMMAND --help tells more; etairl --version tells the version."
     )

@@ -34,9 +34,15 @@ class BenchConfig:
     study of 1,000 runs;
     tabular: exact measures of sparse MDPs; race (not part of all: minutes to an hour): how long a
     learner takes until its greedy policy has 90 % of the expert's score, and whether it stays"""
-    peers: Annotated[Path | None, tyro.conf.arg(metavar="PYTHON")] = None
-    """solver: the Python of an environment with Stable-Baselines3 and SBX, to time them as well
-    (see benchmarks/)"""
+    peers: bool = False
+    """one table beside Stable-Baselines3, SBX and GAIL of imitation instead: makes environments for
+    them (3 GB, some minutes), measures in turn, and removes them"""
+    keep: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
+    """peers: make the environments here and leave them for the next time"""
+    cores: int = 1
+    """peers: cores and threads of either side"""
+    rounds: int = 7
+    """peers: repetitions"""
     env: str | None = None
     """race: the environment; Hopper, HalfCheetah and Ant of the bundled demonstrations if left
     out"""
@@ -52,7 +58,11 @@ class BenchConfig:
     """print JSON"""
 
     def __post_init__(self):
-        check_range(self, "[1, inf)", "seeds")
+        check_range(self, "[1, inf)", "seeds", "cores", "rounds")
+        if self.peers and self.what != "all":
+            raise InputError(f"--peers is a table of its own; leave {self.what} out")
+        if not self.peers and (self.keep is not None or self.cores != 1 or self.rounds != 7):
+            raise InputError("--keep, --cores and --rounds go with --peers")
         check_seed(self.seed)
         if (self.env is None) != (self.demos is None):
             raise InputError("a race on your own task needs both --env and --demos")
@@ -61,6 +71,10 @@ class BenchConfig:
 def run(arguments: list[str]) -> int:
     """Measure what was asked for and print the tables."""
     config = parse(BenchConfig, arguments, "bench")
+    if config.peers:
+        from etairl.cli import bench_peers
+
+        return bench_peers.run(config.keep, config.cores, config.rounds, config.json)
     measured: Speeds = {}
     for name, bench in _BENCHES.items():
         if config.what == name or (config.what == "all" and name != "race"):
@@ -102,22 +116,14 @@ def _sampling(_: BenchConfig) -> Speeds:
         return {"draws": draws, "mmd": bench_mmd()}
 
 
-def _solver(config: BenchConfig) -> Speeds:
-    from etairl.bench.solver_speed import SIZES, bench_peer, bench_rollouts, bench_update
+def _solver(_: BenchConfig) -> Speeds:
+    from etairl.bench.solver_speed import SIZES, bench_rollouts, bench_update
 
-    names, widths, limits = list(SIZES), ((64, 64, 64), (256, 256)), {"sb3": 5.0, "sbx": 1.3}
+    names, widths = list(SIZES), ((64, 64, 64), (256, 256))
     cases = list(product(names, widths))
-    pairs = list(product(limits, names)) if config.peers else []
     return {
         "rollouts": [bench_rollouts(name) for name in track(names, "timing rollouts")],
         "updates": [bench_update(*case) for case in track(cases, "timing updates")],
-        "peers": [
-            peer
-            for library, name in track(pairs, "timing peers")
-            for peer in bench_peer(
-                config.peers or Path(), library, name, widths[0], limits[library]
-            )
-        ],
     }
 
 

@@ -199,7 +199,7 @@ def print_inspection(i: Inspection) -> None:
 
 
 def _steps(rows: int, thinned_from: int | None) -> str:
-    return f"{rows} steps" if thinned_from is None else f"{rows} of {thinned_from} steps"
+    return counted(rows, "step") if thinned_from is None else f"{rows} of {thinned_from} steps"
 
 
 def _range(r: Range) -> str:
@@ -260,7 +260,7 @@ def _copy(action: str, arguments: list[str]) -> int:
     t = demos.trajectories
     console = out()
     steps = _steps(t.steps, None if t.spans is None else int(t.durations.sum()))
-    console.print(f"{len(t)} episodes, {steps} → {config.output}", markup=False)
+    console.print(f"{counted(len(t), 'episode')}, {steps} → {config.output}", markup=False)
     if demos.clipped:
         console.print(
             f"{demos.clipped} of {t.steps} actions lay outside the bounds and were clipped"

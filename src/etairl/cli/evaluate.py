@@ -185,22 +185,18 @@ def print_quarters(behaviours: list[Behaviour], longer: bool = False) -> None:
         quarters = shown.quarters
         edges = [q.begin for q in quarters] + [shown.horizon]
         rows += [
+            (v.title, *("" for _ in quarters), ""),
+            ("  score", *(_number(q.score) for q in quarters), ""),
+            ("  MMD² mu", *(_short(q.mmd2_mu) for q in quarters), ""),
             (
-                v.title,
-                "score",
-                *("" if q.score is None else f"{q.score:z.3f}" for q in quarters),
-                "",
-            ),
-            ("", "MMD² mu", *(_short(q.mmd2_mu) for q in quarters), ""),
-            (
-                *("", "alive"),
+                "  alive",
                 *(f"{100 * q.alive:.0f} %" for q in quarters),
                 f"{100 * (1 - shown.ended_early):.0f} %",
             ),
         ]
     if rows:
         out().print(f"\nby quarters of the {edges[-1]} steps of an episode", markup=False)
-        table(("", "", *(f"from {step}" for step in edges[:-1]), "to the end"), rows)
+        table(("", *(f"from {step}" for step in edges[:-1]), "to end"), rows)
 
 
 def _number(score: float | None) -> str:

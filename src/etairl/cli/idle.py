@@ -25,7 +25,7 @@ from etairl.idle import (
 from etairl.measures import FutureSampler
 from etairl.storage import holds_anything
 from etairl.tasks import task_space
-from etairl.tasks.navigation_world import NAVIGATION, LakeWorld
+from etairl.tasks.navigation_world import MAPS
 from etairl.tasks.product import Goals, check_tasks
 from etairl.types import InputError, Trajectories, check_range, check_seed
 
@@ -136,7 +136,7 @@ def _draw(
         made, _ = generator.futures(rng, episode.observations[starts])
         path = episode.observations[:, place]
         walks.append(Walk(path, held_out.tasks[i], made[:, place], f"task {number + 1}"))
-    world = LakeWorld() if demos.spec.environment == NAVIGATION else None
+    world = MAPS.get(demos.spec.environment or "")
     save_figure(futures_figure(walks, world), config.output / FIGURE)
 
 

@@ -40,7 +40,7 @@ class StudyConfig:
     the paper; paper: the table's. quick if left out, for a file what it says"""
     seeds: int | None = None
     """runs of each setting, with seeds 0, 1, …; 3 if left out, 2 at scale smoke"""
-    envs: tuple[str, ...] | None = None
+    envs: Annotated[tuple[str, ...] | None, tyro.conf.arg(metavar="ENV ...")] = None
     """only these environments of a study of the paper"""
     workers: int | None = None
     """runs at a time, each on one core; as many as there are cores if left out"""

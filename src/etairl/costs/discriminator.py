@@ -86,6 +86,11 @@ class Discriminator(Cost):
         return self.config.needs_next
 
     @property
+    @override
+    def needs_actions(self) -> bool:
+        return self.config.needs_actions
+
+    @property
     def never_positive(self) -> bool:
         """Only log D is never above 0."""
         return self.config.form == "log_d"

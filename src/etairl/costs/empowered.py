@@ -13,7 +13,7 @@ something. What one carries elsewhere is $c$.
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -27,12 +27,13 @@ from etairl.costs.adversarial import (
     AgainstPolicy,
     DiscriminatorConfig,
     DiscriminatorState,
+    adam_scan,
     adversarial_updates,
+    check_read_against_policy,
 )
 from etairl.costs.density import Density
 from etairl.costs.family import CostConfig, Players, Points, View, standard_units
 from etairl.costs.losses import spectrally_normalised
-from etairl.costs.shaped import check_read_against_policy
 from etairl.experience import World
 from etairl.hyper import traced
 from etairl.networks import MLP, Rows, Scalar, start_optimiser
@@ -154,16 +155,12 @@ class EmpoweredCost(AgainstPolicy):
     def scan(
         self, key: PRNGKeyArray, state: EmpoweredState, own: Any, expert: Any
     ) -> tuple[EmpoweredState, EmpoweredInfo]:
-        adam = optax.adam(self.config.network.lr_d)
+        def followed(state: EmpoweredState) -> EmpoweredState:
+            slow = jax.tree.map(_follow, state.slow, state.models.potential)
+            return state._replace(slow=slow)
 
-        def body(state: EmpoweredState, batch: Any) -> tuple[EmpoweredState, Any]:
-            grads, info = jax.grad(self._loss, has_aux=True)(state.models, state, *batch)
-            change, optimiser = adam.update(grads, state.optimiser)
-            models = cast(Models, optax.apply_updates(cast(Any, state.models), change))
-            slow = jax.tree.map(_follow, state.slow, models.potential)
-            return state._replace(models=models, slow=slow, optimiser=optimiser), info
-
-        state, infos = jax.lax.scan(body, state, own)
+        rate = self.config.network.lr_d
+        state, means = adam_scan(rate, self._loss, state, "models", own, followed)
 
         def inputs(_: DiscriminatorState, batch: tuple[Points, Array]) -> Array:
             points, log_prob = batch
@@ -174,7 +171,6 @@ class EmpoweredCost(AgainstPolicy):
         classifier, info = adversarial_updates(
             self.config.network, key, state.classifier, own, expert, inputs, exact=1
         )
-        means = jax.tree.map(jnp.mean, infos)
         return state._replace(classifier=classifier), EmpoweredInfo(*info, *means)
 
     def _loss(
@@ -196,9 +192,8 @@ class EmpoweredCost(AgainstPolicy):
         r"""$\beta\log q(a \mid s, T(s,a))$."""
         here = x[:, : points.obs.shape[-1]]
         there = jnp.concatenate([here, here + models.transition(x)], axis=-1)
-        return (
-            self.config.told * self._in_world(points) * models.inverse.log_prob(there, points.act)
-        )
+        weight = self.config.told * self._in_world(points)
+        return weight * models.inverse.log_prob(there, points.act)
 
     def _shaping(self, state: EmpoweredState, x: Array) -> Rows:
         r"""$\Phi(s) - \gamma\bar\Phi(T(s,a))$."""

@@ -57,6 +57,11 @@ class Cost(Protocol):
         return False
 
     @property
+    def needs_actions(self) -> bool:
+        """Whether the cost looks at actions."""
+        return True
+
+    @property
     def never_positive(self) -> bool:
         """Whether every step is a gain, so that an early end never pays."""
         return False
@@ -184,6 +189,10 @@ class View:
     def act_in_world(self, obs: Array, act: Array) -> Array:
         """The actions, 0 in the absorbing state: there they mean nothing."""
         return act * (1.0 - obs[..., -1:]) if self.absorbing else act
+
+    def in_world(self, obs: Array) -> Rows:
+        """1, but 0 in the absorbing state."""
+        return 1.0 - obs[..., -1] if self.absorbing else jnp.ones(obs.shape[:-1])
 
     @property
     def names(self) -> tuple[str, ...]:

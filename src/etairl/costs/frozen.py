@@ -17,12 +17,19 @@ class Frozen(Cost):
     """Another family's cost, kept as it is; its state comes from a finished run."""
 
     cost: Cost
+    same_demos: bool = True
+    """whether the demonstrations of today are those that it was learned from"""
     learns: ClassVar[bool] = False
 
     @property
     @override
     def needs_next(self) -> bool:
         return self.cost.needs_next
+
+    @property
+    @override
+    def needs_actions(self) -> bool:
+        return self.cost.needs_actions
 
     @property
     @override
@@ -45,7 +52,8 @@ class Frozen(Cost):
 
     @override
     def check(self, state: Any, fresh: Any) -> None:
-        self.cost.check(state, fresh)
+        # Beside other demonstrations, units of today are not those of the cost.
+        self.cost.check(state, fresh if self.same_demos else state)
 
     @override
     def check_points(self, state: Any, points: Points) -> None:

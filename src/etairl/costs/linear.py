@@ -7,7 +7,7 @@ the paper's sums depend on the batch size (errata (h)).
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
@@ -36,6 +36,9 @@ from etairl.types import InputError, check_choice, check_range
 CostStep = Literal["closed", "ascent", "surrogate"]
 WeightSetName = Literal["ball", "simplex"]
 Weights = Float[Array, " features"]
+_BATCHES = 8
+"""of the learner's pairs, from which mean and spread of the costs are taken"""
+_SMALLEST_SPREAD = 1e-6
 
 
 @traced
@@ -60,6 +63,14 @@ class LinearConfig(CostConfig):
     (emma), multiplicative weights (wiem); surrogate: the paper's quadratic loss with projection"""
     cost_rate: float = 0.1
     """closed: the share of the way, once per cycle; else the rate of each update"""
+    mean_cost: float | None = None
+    """give the costs of the learner's newest pairs this mean and the spread 1, so that a critic
+    need not follow how both move from cycle to cycle; none for costs as they are"""
+
+    @staticmethod
+    def upgraded(data: dict[str, Any]) -> dict[str, Any]:
+        """Settings of a file, also of versions up to 0.4."""
+        return {"mean_cost": None} | data
 
     def __post_init__(self):
         check_choice("cost_step", self.cost_step, get_args(CostStep))
@@ -100,6 +111,20 @@ class LinearState(NamedTuple):
 
     weights: Weights
     features: FeatureState
+    paid: "Paid | None" = None
+    """where costs are standardised"""
+
+
+class Paid(NamedTuple):
+    """Mean and spread of what the learner's newest pairs cost."""
+
+    mean: Float[Array, ""]
+    spread: Float[Array, ""]
+
+    @staticmethod
+    def of(costs: Float[Array, "*rows"]) -> "Paid":
+        """Of these rows."""
+        return Paid(costs.mean(), jnp.maximum(costs.std(), _SMALLEST_SPREAD))
 
 
 class LinearInfo(NamedTuple):
@@ -131,6 +156,11 @@ class LinearCost(Cost):
         return self.config.needs_next
 
     @property
+    @override
+    def needs_actions(self) -> bool:
+        return self.config.needs_actions
+
+    @property
     def basis(self) -> Features:
         """The features, without their negatives."""
         return Features(self.view, parse_features(self.config.features))
@@ -144,11 +174,15 @@ class LinearCost(Cost):
         """The middle of the set: no cost on a ball, all features alike on a simplex."""
         features = self.basis.init(key, expert)
         count = len(features.mean) * (2 if self.signed else 1)
-        return LinearState(self.allowed.project(jnp.zeros(count)), features)
+        paid = None if self.config.mean_cost is None else Paid(jnp.zeros(()), jnp.ones(()))
+        return LinearState(self.allowed.project(jnp.zeros(count)), features, paid)
 
     def __call__(self, state: LinearState, obs: Array, act: Array, next_obs: Array) -> Rows:
         """The cost of each row."""
-        return self.features(state, obs, act, next_obs) @ state.weights
+        cost = self.features(state, obs, act, next_obs) @ state.weights
+        if (mean := self.config.mean_cost) is None or state.paid is None:
+            return cost
+        return mean + (cost - state.paid.mean) / state.paid.spread
 
     def features(
         self, state: LinearState, obs: Array, act: Array, next_obs: Array
@@ -198,7 +232,12 @@ class LinearCost(Cost):
             paid=weights @ overall,
             largest_weight=jnp.abs(weights).max(),
         )
-        return state._replace(weights=weights), info
+        state = state._replace(weights=weights)
+        if state.paid is not None:
+            newest = jax.tree.map(lambda rows: rows[-_BATCHES:], own)
+            costs = self.features(state, *newest) @ weights
+            state = state._replace(paid=Paid.of(costs))
+        return state, info
 
     def check(self, state: LinearState, fresh: LinearState | None = None) -> None:
         """The weights must lie in their set, and features be what they are today."""

@@ -4,6 +4,7 @@ import csv
 import re
 from array import array
 from collections.abc import Iterator, Sequence
+from math import isfinite
 from pathlib import Path
 from typing import NamedTuple
 
@@ -84,11 +85,11 @@ def looks_like_csv(path: Path) -> bool:
 def _plan(header: list[str], importing: Importing) -> _Plan:
     if len(header) > _MOST_COLUMNS:
         raise InputError(f"the header has {len(header):,} columns, more than {_MOST_COLUMNS:,}")
-    if len(set(header)) < len(header):
-        twice = next(name for i, name in enumerate(header) if name in header[:i])
-        raise InputError(f"two columns are called {twice[:60]!r}")
     if all(_is_number(name) for name in header):
         raise InputError("the first line holds numbers; it must name the columns")
+    if len(set(header)) < len(header):
+        twice = next(name for i, name in enumerate(header) if name in header[:i])
+        raise InputError(f"two columns are called {twice[:60]!r}; give each a name of its own")
     lower = [name.lower() for name in header]
 
     def find(asked: str | None, names: Sequence[str]) -> int | None:
@@ -173,17 +174,18 @@ def _numbers(
 
 
 def _number(cell: str, line: int, column: str) -> float:
-    text = cell.strip()
-    try:
+    text, where = cell.strip(), f"line {line}, column {column}"
+    if _is_number(text):
+        if not isfinite(float(text)):
+            raise InputError(
+                f"{where}: {text[:40]} is not finite; fill it in, or remove that episode"
+            )
         return float(text)
-    except ValueError:
-        pass
     if text.lower() in _TRUTH:
         return _TRUTH[text.lower()]
-    where = f"line {line}, column {column}"
     if not text:
         raise InputError(f"{where}: there is nothing; fill it in, or remove that episode")
-    hint = "write decimals with a point" if _DECIMAL_COMMA.match(text) else "it takes numbers only"
+    hint = "write decimals with a point" if _DECIMAL_COMMA.match(text) else "write words as numbers"
     raise InputError(f"{where}: {cell[:40]!r} is not a number; {hint}")
 
 

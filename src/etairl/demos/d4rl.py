@@ -63,5 +63,8 @@ def _recording(arrays: dict[str, np.ndarray]) -> Recording:
 
 def _marks(array: np.ndarray, name: str, steps: int) -> np.ndarray:
     if array.size != steps:
-        raise InputError(f"there are {steps} observations, but {array.size} {name}")
+        raise InputError(
+            f"there are {steps} rows of observations, but {name} have the shape "
+            f"{list(array.shape)}; put the steps of all episodes below each other, a row per step"
+        )
     return array.reshape(steps) != 0

@@ -8,6 +8,10 @@ import numpy as np
 from etairl.types import InputError, Trajectories, check_choice, check_range, check_seed
 
 NoisyPart = Literal["observations", "actions"]
+NO_CONTINUOUS = (
+    "there are no continuous actions that noise could be added to; leave --noise out, or add it "
+    "with --noise-on observations"
+)
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,7 @@ class Noise:
         if self.noise_on == "actions":
             names = ("actions",)
             if t.act_dim == 0 or t.actions.dtype.kind != "f":
-                raise InputError("there are no continuous actions that noise could be added to")
+                raise InputError(NO_CONTINUOUS)
         rng = np.random.default_rng(self.noise_seed)
         scale = self.noise * getattr(t, names[0]).astype(np.float64).std(axis=0)
         arrays = {name: getattr(t, name) for name in names}

@@ -103,7 +103,9 @@ def _read_headers(archive: zipfile.ZipFile) -> dict[str, Header]:
     missing = [name for name, (*_, must) in _EXPECTED.items() if must and name not in headers]
     if missing:
         has = ", ".join(map(str, headers.values())) or "none of the expected arrays"
-        raise InputError(f"missing {', '.join(missing)} (it has {has})")
+        ends = "; mark the last step of each episode in one of terminals and timeouts"
+        hint = ends if {"terminals", "timeouts"} & {*missing} else ""
+        raise InputError(f"missing {', '.join(missing)} (it has {has}){hint}")
     return headers
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -108,7 +109,9 @@ def to_found(recording: Recording, importing: Importing, name: str) -> Found:
     r, steps = recording, len(recording.observations)
     for what, array in (("actions", r.actions), ("rewards", r.rewards)):
         if array is not None and len(array) != steps:
-            raise InputError(f"there are {steps} observations, but {len(array)} {what}")
+            raise InputError(
+                f"there are {steps} observations, but {len(array)} {what}; each step needs one"
+            )
     if r.rewards is not None and r.rewards.size != steps:
         raise InputError(f"rewards have shape {list(r.rewards.shape)}: one number a step is needed")
     terminated, truncated, notes = _ends(recording, importing)
@@ -255,7 +258,9 @@ def chosen(asked: Sequence[str], there: Sequence[str], what: str) -> list[str]:
     """The asked-for keys if they are there; all that are there if none is asked for."""
     for name in asked:
         if name not in there:
-            raise InputError(f"there is no {what} {name!r}; there are {first_names(there)}")
+            close = get_close_matches(name, there, n=1)
+            meant = f"; did you mean {first_names(close)}?" if close else ""
+            raise InputError(f"there is no {what} {name!r}{meant}; there are {first_names(there)}")
     if len(set(asked)) < len(asked):
         raise InputError(f"a {what} is asked for twice: {', '.join(asked)}")
     return list(asked or there)

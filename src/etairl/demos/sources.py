@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from etairl.demos.dataset import Demos, Selection
-from etairl.demos.noise import Noise
+from etairl.demos.noise import NO_CONTINUOUS, Noise
 from etairl.demos.npz import read_npz, write_npz
 from etairl.demos.npz_arrays import MAX_BYTES
 from etairl.demos.recordings import Found, Importing, chosen_part
@@ -17,6 +17,7 @@ from etairl.types import InputError, Spec
 _MINARI = "minari:"
 _RECORDED = re.compile(r"(.+)-\d+x\d+")
 _SUFFIXES = (".npz", ".csv", ".tsv", ".h5", ".hdf5", ".parquet")
+_NAMING = "name a file by its path from the current folder, or one of etairl demos ls"
 BUNDLED = Path(__file__).parents[1] / "bundled"
 
 
@@ -53,6 +54,8 @@ def load_demos(
             spec = replace(spec, action_low=low, action_high=high)
         playing = found.playing
         if noise is not None and noise.note is not None:
+            if noise.noise_on == "actions" and spec.discrete_actions is not None:
+                raise InputError(NO_CONTINUOUS)
             trajectories, notes = noise(trajectories), (*notes, noise.note)
             playing = "drawn" if noise.noise_on == "actions" else playing
         if select is not None:
@@ -125,8 +128,8 @@ def _existing(path: Path) -> Path:
     close = get_close_matches(path.name, near, n=1) or [
         name for name in near if (part := _RECORDED.match(name)) and _close(path.name, part[1])
     ]
-    hint = f"; did you mean {known[close[0]]}?" if close else ""
-    raise InputError(f"no such file: {path}{hint}")
+    hint = f"did you mean {known[close[0]]}?" if close else _NAMING
+    raise InputError(f"no such file: {path}; {hint}")
 
 
 def _close(name: str, environment: str) -> bool:

@@ -175,14 +175,24 @@ def load_player(path: Path, like: Tree) -> Tree:
 def load_learned(path: Path, seed: int | None = None) -> LearnedPolicy | None:
     """The policy in a file; None where the file is from before 0.4 and has the weights alone."""
     arrays, header = _arrays(path)
-    text = (header.get("__metadata__") or {}).get(_KEY)
-    if text is None:
-        return None
     try:
-        about = decode(About, json.loads(text), "the policy")
-        return LearnedPolicy(arrays, about, seed)
+        about = _about(header)
+        return None if about is None else LearnedPolicy(arrays, about, seed)
     except (ValueError, LookupError, RecursionError) as error:
         raise UnreadableError(f"{path}: it is damaged, or of another version ({error})") from None
+
+
+def about_file(path: Path) -> About | None:
+    """What a file of weights says beside its numbers; None of one from before 0.4."""
+    try:
+        return _about(_arrays(path)[1])
+    except (ValueError, LookupError, RecursionError) as error:
+        raise UnreadableError(f"{path}: it is damaged, or of another version ({error})") from None
+
+
+def _about(header: Mapping[str, Any]) -> About | None:
+    text = (header.get("__metadata__") or {}).get(_KEY)
+    return None if text is None else decode(About, json.loads(text), "the policy")
 
 
 def _arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

@@ -50,10 +50,10 @@ class OnSAC(Solver[AnyState]):
         return self.plain.settled(state)
 
     @override
-    def slowed(self, share: float) -> "OnSAC[AnyState]":
+    def slowed(self, share: float) -> Any:
         return cast(Any, replace)(self, plain=self.plain.slowed(share))
 
-    def paced(self, progress: float) -> "OnSAC[AnyState]":
+    def paced(self, progress: float) -> Any:
         """With the learning rates that this part of the run has."""
         return cast(Any, replace)(self, plain=self.plain.paced(progress))
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Num
 from numpy.typing import ArrayLike
 
 from etairl.networks import MLP, HostMLP, Normaliser
@@ -83,6 +83,22 @@ def observation_rows(
             f"observations must be finite, but row {int(np.argmax(bad))} has NaN or infinity"
         )
     return rows, not many
+
+
+def action_rows(actions: ArrayLike, rows: int, columns: int) -> Num[np.ndarray, "batch act"]:
+    """Actions for so many rows of observations, as rows; of one column, flat ones are fine, too."""
+    try:
+        x = np.asarray(actions)
+        x = x if x.dtype.kind in "iuf" else x.astype(np.float32)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"actions must be rows of {columns} numbers: {error}") from None
+    flat = columns == 1 and x.shape == (rows,)
+    if x.shape != (rows, columns) and not flat and not (rows == 1 and x.size == columns):
+        raise InputError(
+            f"actions must be rows of {columns} {'number' if columns == 1 else 'numbers'}, one for "
+            f"each of {rows} observations; got the shape {x.shape}"
+        )
+    return x.reshape(rows, columns)
 
 
 def _flat_parts(parts: dict[str, Any], columns: int, of: str) -> np.ndarray:

@@ -248,6 +248,13 @@ def in_scans(
     return state, mean_info(infos)
 
 
+def relabelled(batch: Batch, cost: CostFunction | None, cost_state: Any) -> Batch:
+    """With the current cost, where there is one."""
+    if cost is None:
+        return batch
+    return batch._replace(cost=cost(cost_state, batch.obs, batch.act, batch.next_obs))
+
+
 def relabelled_scan(
     update: Callable[[Any, Batch, PRNGKeyArray], tuple[Any, Any]],
     state: Any,
@@ -260,10 +267,7 @@ def relabelled_scan(
 
     def body(carry: Any, step: tuple[Batch, PRNGKeyArray]) -> tuple[Any, Any]:
         batch, key_update = step
-        if cost is not None:
-            current = cost(cost_state, batch.obs, batch.act, batch.next_obs)
-            batch = batch._replace(cost=current)
-        return update(carry, batch, key_update)
+        return update(carry, relabelled(batch, cost, cost_state), key_update)
 
     keys = jax.random.split(key, batches.cost.shape[0])
     state, infos = jax.lax.scan(body, state, (batches, keys))

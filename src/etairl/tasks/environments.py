@@ -11,7 +11,8 @@ from etairl.tasks.catalogue import task_space
 from etairl.tasks.envpool import EnvPoolTask, envpool_names, native_limit
 from etairl.tasks.fork_world import FORK, ForkTask
 from etairl.tasks.horizon import AbsorbingTask, GuardedTask
-from etairl.tasks.navigation_world import NAVIGATION, NavigationTask
+from etairl.tasks.lame import LAMED, LameTask, sound
+from etairl.tasks.navigation_world import MAPS, NavigationTask
 from etairl.tasks.product import ProductTask
 from etairl.types import HorizonMode, InputError, LawName, RejoinableTask, Task, check_choice
 
@@ -26,7 +27,7 @@ _GYMNASIUM_NAMES = {("Ant-v5", "use_contact_force"): "include_cfrc_ext_in_observ
 _UNHEALTHY = ("Ant-", "Hopper-", "Humanoid-", "Walker2d-")
 _NEVER_END = (
     *("HalfCheetah-", "HumanoidStandup-", "Swimmer-", "Reacher-", "Pendulum-", "Fetch"),
-    NAVIGATION,
+    *MAPS,
 )
 
 
@@ -74,7 +75,7 @@ def make_task(
     space = task_space(plain) if law is not None else None
     if space is not None and mode == "absorbing":
         raise InputError(f"{plain} has many tasks and no early ends: use the mode terminating")
-    own = plain == FORK or (plain == NAVIGATION and space is not None)
+    own = plain == FORK or (plain in MAPS and space is not None)
     if engine == "numpy" or (engine is None and own):
         task = _of_our_own(plain, envs, horizon, mode, seed, options)
     else:
@@ -103,13 +104,15 @@ def _of_our_own(
     seed: int,
     options: dict[str, Any] | None,
 ) -> RejoinableTask:
-    worlds = {NAVIGATION: NavigationTask, FORK: ForkTask}
-    if environment not in worlds:
-        raise InputError(f"the engine numpy has {' and '.join(worlds)} only, not {environment}")
+    if environment not in (FORK, *MAPS):
+        known = ", ".join((*MAPS, FORK))
+        raise InputError(f"the engine numpy has {known} only, not {environment}")
     for name in options or ():
         raise InputError(f"{environment} has no option {name!r}")
     _ending_options(environment, mode)
-    return worlds[environment](envs, horizon, seed)
+    if environment in MAPS:
+        return NavigationTask(envs, horizon, seed, environment)
+    return ForkTask(envs, horizon, seed)
 
 
 def _simulated(
@@ -123,15 +126,17 @@ def _simulated(
     options: dict[str, Any],
 ) -> RejoinableTask:
     names = envpool_names()
-    native = environment in names if engine is None else engine == "envpool"
     asked, environment = environment, imported(environment)
+    simulated = sound(environment)
+    native = simulated in names if engine is None else engine == "envpool"
     ending = {} if options and not _known(environment) else _ending_options(environment, mode)
-    settings = _OPTIONS.get(environment, {}) | ending | options
+    settings = _OPTIONS.get(simulated, {}) | ending | options
     if native:
-        if environment not in names:
+        if simulated not in names:
             raise InputError(_unknown(asked, names))
         threads = threads or os.cpu_count() or 1
-        return EnvPoolTask(environment, envs, horizon, seed, threads, settings)
+        task = EnvPoolTask(simulated, envs, horizon, seed, threads, settings)
+        return LameTask(task, environment) if environment in LAMED else task
     from etairl.tasks.gymnasium import GymnasiumTask, gymnasium_names
 
     if environment not in gymnasium_names():
@@ -191,30 +196,32 @@ def _is_installed(module: str) -> bool:
 
 def gymnasium_options(environment: str, mode: HorizonMode) -> dict[str, Any]:
     """Options that `make_task` sets, under the names that Gymnasium has for them."""
-    settings = _OPTIONS.get(environment, {}) | _ending_options(environment, mode)
+    settings = _OPTIONS.get(sound(environment), {}) | _ending_options(environment, mode)
     return _for_gymnasium(environment, settings)
 
 
 def _for_gymnasium(environment: str, settings: dict[str, Any]) -> dict[str, Any]:
-    words = {_GYMNASIUM_NAMES.get((environment, k), k): v for k, v in settings.items()}
-    if environment == "Ant-v5" and settings.get("use_contact_force") is False:
+    plain = sound(environment)
+    words = {_GYMNASIUM_NAMES.get((plain, k), k): v for k, v in settings.items()}
+    if plain == "Ant-v5" and settings.get("use_contact_force") is False:
         return {"contact_cost_weight": 0.0} | words  # as EnvPool, which then has no such cost
     return words
 
 
 def ends_early(environment: str) -> bool:
     """Whether episodes may end before their horizon; yes where it is not known."""
-    return not imported(environment).startswith(_NEVER_END)
+    return not sound(imported(environment)).startswith(_NEVER_END)
 
 
 def _known(environment: str) -> bool:
-    return environment.startswith(_NEVER_END + _UNHEALTHY)
+    return sound(environment).startswith(_NEVER_END + _UNHEALTHY)
 
 
 def _ending_options(environment: str, mode: HorizonMode) -> dict[str, Any]:
-    if mode != "fixed" or environment.startswith(_NEVER_END):
+    plain = sound(environment)
+    if mode != "fixed" or plain.startswith(_NEVER_END):
         return {}
-    if environment.startswith(_UNHEALTHY):
+    if plain.startswith(_UNHEALTHY):
         return {"terminate_when_unhealthy": False}
     raise InputError(
         f"{environment} has no switch for its early ends, so the horizon cannot be fixed; "

@@ -7,6 +7,7 @@ import numpy as np
 from typing_extensions import override
 
 import etairl.tasks.fork_env as _fork  # noqa: F401
+import etairl.tasks.lame_env as _lame  # noqa: F401
 import etairl.tasks.navigation_env as _navigation  # noqa: F401
 from etairl.tasks.spaces import as_rows, read_spec
 from etairl.tasks.stepping import SteppingTask

@@ -1,4 +1,4 @@
-"""2-D navigation as a Gymnasium environment, `etairl/Navigation-v0`; registered on import."""
+"""2-D navigation as Gymnasium environments, `etairl/Navigation-v0` first; registered on import."""
 
 from typing import Any
 
@@ -7,7 +7,13 @@ import numpy as np
 from gymnasium import spaces
 from jaxtyping import Float, UInt8
 
-from etairl.tasks.navigation_world import NAVIGATION, NAVIGATION_STEPS, LakeWorld, navigation_goals
+from etairl.tasks.navigation_world import (
+    MAPS,
+    NAVIGATION,
+    NAVIGATION_STEPS,
+    LakeWorld,
+    navigation_goals,
+)
 from etairl.types import InputError
 
 _PIXELS = 400
@@ -25,8 +31,8 @@ class NavigationEnv(gymnasium.Env):
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012
 
-    def __init__(self, render_mode: str | None = None):
-        self.world = LakeWorld()
+    def __init__(self, render_mode: str | None = None, environment: str = NAVIGATION):
+        self.world = MAPS[environment]
         self.goals = navigation_goals(self.world)
         self.render_mode = render_mode
         side, lakes = self.world.half_side, len(self.world.lakes)
@@ -120,7 +126,11 @@ def _square(
     picture[max(row - half, 0) : row + half, max(column - half, 0) : column + half] = colour
 
 
-if NAVIGATION not in gymnasium.registry:
-    gymnasium.register(
-        NAVIGATION, entry_point=f"{__name__}:NavigationEnv", max_episode_steps=NAVIGATION_STEPS
-    )
+for name in MAPS:
+    if name not in gymnasium.registry:
+        gymnasium.register(
+            name,
+            entry_point=f"{__name__}:NavigationEnv",
+            max_episode_steps=NAVIGATION_STEPS,
+            kwargs={"environment": name},
+        )

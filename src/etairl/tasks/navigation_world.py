@@ -16,6 +16,7 @@ from etairl.tasks.stepping import SteppingTask
 from etairl.types import InputError, Spec, Step
 
 NAVIGATION = "etairl/Navigation-v0"
+SHIFTED_NAVIGATION = "etairl/ShiftedNavigation-v0"
 NAVIGATION_STEPS = 50
 _TOLERANCE = 1.0
 """a target within one step is reached"""
@@ -163,6 +164,13 @@ class LakeWorld:
             )
 
 
+MAPS = {
+    NAVIGATION: LakeWorld(),
+    SHIFTED_NAVIGATION: LakeWorld(lakes=((-1.0, 1.0, 3.0), *LakeWorld().lakes[1:])),
+}
+"""by the name of the environment; on the second one the first lake lies in the middle"""
+
+
 def _first_contact(
     offset: Positions, a: Positions, radius: Float[np.ndarray, ""] | float
 ) -> Float[np.ndarray, " n"]:
@@ -200,11 +208,11 @@ def navigation_goals(world: LakeWorld) -> Goals:
 class NavigationTask(SteppingTask):
     """`envs` agents on the map, all moved at once; the tasks come with `ProductTask`."""
 
-    def __init__(self, envs: int, horizon: int | None, seed: int, world: LakeWorld | None = None):
-        self.world = world or LakeWorld()
+    def __init__(self, envs: int, horizon: int | None, seed: int, environment: str = NAVIGATION):
+        self.world = MAPS[environment]
         self.envs, self.horizon = envs, horizon or NAVIGATION_STEPS
         columns = 2 + len(self.world.lakes)
-        self.spec = Spec(columns, 2, (-1.0, -1.0), (1.0, 1.0), None, NAVIGATION)
+        self.spec = Spec(columns, 2, (-1.0, -1.0), (1.0, 1.0), None, environment)
         self.positions = np.zeros((envs, 2))
         self._seed = seed
         self._time = np.zeros(envs, dtype=np.int64)

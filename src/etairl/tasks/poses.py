@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from etairl.tasks.navigation_world import NAVIGATION
+from etairl.tasks.lame import sound
+from etairl.tasks.navigation_world import MAPS
 
 # How many leading positions the observations of these MuJoCo environments leave out.
 _LEFT_OUT = {
@@ -31,7 +32,8 @@ def find_poser(
     `world`, the environment without wrappers, is put into the first state of the episode.
     """
     poser: Poser
-    if environment == NAVIGATION:
+    environment = sound(environment)
+    if environment in MAPS:
         poser = NavigationPoser(world, observations)
     elif (left_out := _of(environment, _LEFT_OUT)) is not None and hasattr(world, "set_state"):
         poser = MujocoPoser(world, observations, left_out)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from etairl.tasks.navigation_world import NAVIGATION, LakeWorld
+from etairl.tasks.navigation_world import MAPS, NAVIGATION, LakeWorld
 from etairl.training.result import Result
 from etairl.training.settings import TrainConfig
 from etairl.types import InputError, Trajectories
@@ -78,7 +78,7 @@ def plane(result: Result, episodes: Trajectories, cells: int = 48) -> Plane | No
     None where the world has not exactly two columns that change within episodes.
     """
     x, first = episodes.observations, episodes.offsets[:-1]
-    world = LakeWorld() if result.config.env.rpartition(":")[2] == NAVIGATION else None
+    world = MAPS.get(result.config.env.rpartition(":")[2])
     if world is not None:
         changing = [0, 1]
         low, high = np.full(2, -world.half_side), np.full(2, world.half_side)

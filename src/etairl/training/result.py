@@ -20,7 +20,7 @@ from etairl.evaluation.explanation import FeatureGap, feature_gaps, weighted_mea
 from etairl.experience import ExpertBuffer
 from etairl.runs import RunDirectory, read_result
 from etairl.solvers.learned import load_player
-from etairl.solvers.policy import ActionScaling, HeadPolicy, observation_rows
+from etairl.solvers.policy import ActionScaling, HeadPolicy, action_rows, observation_rows
 from etairl.tasks import with_absorbing
 from etairl.training.behaviour import Behaviour
 from etairl.training.card import CardOptions, write_card
@@ -91,33 +91,40 @@ class Result:
 
         One observation has one action, rows have rows; lists are fine.
         """
-        rows, alone = observation_rows(observations, self.demonstrations.obs_dim, self.config.env)
-        actions = self._policy(rng, self._marked(rows))
+        rows, alone = self._rows(observations)
+        actions = self._policy(rng, rows)
         return actions[0] if alone else actions
 
     def cost(
         self,
-        observations: Float[np.ndarray, "batch obs"],
-        actions: Num[np.ndarray, "batch act"],
-        next_observations: Float[np.ndarray, "batch obs"] | None = None,
-    ) -> Float[np.ndarray, " batch"]:
-        """The learned cost: low where the expert would be; of airl, without the shaping."""
-        following = observations if next_observations is None else next_observations
+        observations: ArrayLike,
+        actions: ArrayLike,
+        next_observations: ArrayLike | None = None,
+    ) -> Float[np.ndarray, " *batch"]:
+        """The learned cost: low where the expert would be; of airl, without the shaping.
+
+        One observation and its action have one number, rows have a number each; lists are fine.
+        """
         cost = self._prepared.game.cost.portable()
         if next_observations is None and cost.needs_next:
             raise InputError("this cost is one of states and next states; give both")
+        rows, alone = self._rows(observations)
+        following = rows if next_observations is None else self._rows(next_observations)[0]
+        if len(following) != len(rows):
+            raise InputError(
+                f"there are {len(following)} next observations, but {len(rows)} observations; give "
+                "one for each"
+            )
         spec = self._prepared.task.spec
-        _check_rows("actions", actions, spec.act_dim)
-        scaled = ActionScaling(spec).to_solver(actions)
-        columns = (self._marked(observations), scaled, self._marked(following))
-        return np.asarray(cost(self._cost, *map(jnp.asarray, columns)))
+        scaled = ActionScaling(spec).to_solver(action_rows(actions, len(rows), spec.act_dim))
+        costs = np.asarray(cost(self._cost, *map(jnp.asarray, (rows, scaled, following))))
+        return costs.reshape(()) if alone else costs
 
-    def _marked(self, observations: np.ndarray) -> np.ndarray:
-        _check_rows("observations", observations, self.demonstrations.obs_dim)
-        x = observations.astype(np.float32)
-        if self.config.mode != "absorbing":
-            return x
-        return np.concatenate([x, np.zeros((len(x), 1), np.float32)], axis=1)
+    def _rows(self, observations: ArrayLike) -> tuple[np.ndarray, bool]:
+        """Rows as the players see them, and whether there was one observation alone."""
+        rows, alone = observation_rows(observations, self.demonstrations.obs_dim, self.config.env)
+        marks = np.zeros((len(rows), 1), np.float32)
+        return (np.append(rows, marks, axis=1) if self.config.mode == "absorbing" else rows), alone
 
     def save(self, folder: str | Path) -> None:
         """Copy the run directory."""
@@ -221,14 +228,6 @@ class Result:
         if t.spans is not None:
             values = values[t.row_of_step]
         return names, weights, weighted_means(values, seen.episodes.offsets, self.config.future)
-
-
-def _check_rows(name: str, rows: np.ndarray, columns: int) -> None:
-    if rows.ndim != 2 or rows.shape[1] != columns:
-        raise InputError(
-            f"{name} must be rows of {columns} columns, got shape {rows.shape}; one row is "
-            f"{name}[None]"
-        )
 
 
 def train(

@@ -8,7 +8,7 @@ from jaxtyping import UInt8
 
 from etairl.tasks import task_space
 from etairl.tasks.environments import imported
-from etairl.tasks.navigation_world import NAVIGATION
+from etairl.tasks.navigation_world import MAPS
 from etairl.tasks.rendering import Scene
 from etairl.training.playing import playing_seed
 from etairl.training.result import Result
@@ -38,7 +38,7 @@ class Panel(NamedTuple):
 def make_scene(result: Result, size: tuple[int, int], seed: int) -> Scene:
     """The environment of a run, ready to be drawn; the seed is none of the training."""
     config = result.config
-    if task_space(imported(config.env)) is not None and imported(config.env) != NAVIGATION:
+    if task_space(imported(config.env)) is not None and imported(config.env) not in MAPS:
         raise InputError(
             f"{config.env} cannot be drawn: its tasks are put over the simulator, which would draw "
             "a goal of its own"
