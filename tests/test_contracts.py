@@ -21,11 +21,11 @@ from etairl.measures import Method
 from etairl.solvers.iq_config import PolicyTerm
 from etairl.solvers.players import SOLVERS
 from etairl.solvers.solver import Solver, SolverConfig
-from etairl.storage import load_tree, save_tree
 from etairl.training.config_files import config_from
 from etairl.training.flat import configure
 from etairl.training.preparation import prepare
 from etairl.training.settings import TrainConfig
+from etairl.trees import load_tree, save_tree
 from etairl.types import InputError
 
 # Sizes of networks and batches are those of other tests: what they compiled serves here.
@@ -192,7 +192,7 @@ def test_where_one_critic_is_exact_sac_eta_is_sac_bit_for_bit(eta, sac, same):
     ("eta", "message"),
     [
         ("dirac:20", "puts no mass on the first 20 steps"),
-        ("poisson:50", "beyond the horizon of 20 steps, where sac-eta learns nothing"),
+        ("poisson:50", "beyond the horizon of 20 steps, where a solver that weighs"),
     ],
 )
 def test_weightings_that_sac_eta_cannot_take(eta, message):

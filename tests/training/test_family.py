@@ -15,7 +15,7 @@ import etairl
 from etairl.algorithms.registry import ALGORITHMS
 from etairl.cli.app import main
 from etairl.cli.evaluate import print_features
-from etairl.cli.running import follow
+from etairl.cli.running import RunOptions, follow
 from etairl.evaluation.explanation import FeatureGap
 from etairl.evaluation.matching import Distance
 from etairl.evaluation.timeline import Timeline
@@ -159,7 +159,7 @@ def test_a_run_names_the_feature_that_broke(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     config = configure(EMMA, features="brittle:known")
     with pytest.raises(InputError, match=r"feature known0 is nan at a pair of the learner") as told:
-        follow(config, tmp_path / "run", checkpoint_seconds=0.0, threads=1)
+        follow(config, tmp_path / "run", RunOptions(0.0, 1))
     assert "(in cycle 1); there was no checkpoint yet" in str(told.value)
     assert "learning rates" not in str(told.value)
 

@@ -8,7 +8,7 @@ from rich.markup import escape
 from etairl.cli.console import facts, out, table
 from etairl.evaluation.floors import is_hint
 from etairl.runs import read_result
-from etairl.training.config_files import code_in, read_config
+from etairl.training.config_files import read_config, trust_option
 from etairl.training.deciding import MOST_RECOVERIES
 
 
@@ -21,7 +21,7 @@ def print_result(path: Path) -> None:
         _print_fresh(fresh, result.get("kept", {}))
     facts("how it got there" if fresh else "result", _course(result))
     out().print("\nnext")
-    trust = " --trust" if code_in(read_config(path, trust=True)) else ""
+    trust = trust_option(read_config(path, trust=True))
     for command, what in (
         (f"etairl evaluate {path}{trust}", "more episodes, floors and intervals"),
         (f"etairl plot {path} -o curves.png", "its learning curves"),

@@ -36,7 +36,7 @@ from etairl.costs.family import CostConfig, Players, Points, View, standard_unit
 from etairl.costs.losses import spectrally_normalised
 from etairl.experience import World
 from etairl.hyper import traced
-from etairl.networks import MLP, Rows, Scalar, start_optimiser
+from etairl.networks import MLP, Rows, Scalar, start_optimiser, towards
 from etairl.types import check_range
 
 _FOLLOWING = 0.01
@@ -156,7 +156,7 @@ class EmpoweredCost(AgainstPolicy):
         self, key: PRNGKeyArray, state: EmpoweredState, own: Any, expert: Any
     ) -> tuple[EmpoweredState, EmpoweredInfo]:
         def followed(state: EmpoweredState) -> EmpoweredState:
-            slow = jax.tree.map(_follow, state.slow, state.models.potential)
+            slow = towards(_FOLLOWING, state.slow, state.models.potential)
             return state._replace(slow=slow)
 
         rate = self.config.network.lr_d
@@ -181,7 +181,9 @@ class EmpoweredCost(AgainstPolicy):
         mean, scale = (part[:states] for part in state.classifier[1:3])
         after = (points.next_obs - mean) / scale
         seen = jnp.concatenate([x[:, :states], after], axis=-1)
-        inverse = -(self._in_world(points) * models.inverse.log_prob(seen, points.act)).mean()
+        inverse = -(
+            self.view.in_world(points.obs) * models.inverse.log_prob(seen, points.act)
+        ).mean()
         transition = ((x[:, :states] + models.transition(x) - after) ** 2).mean()
         phi = self._phi(models.potential, x)
         told = jax.lax.stop_gradient(self._told(models, x, points)) - log_prob
@@ -192,7 +194,7 @@ class EmpoweredCost(AgainstPolicy):
         r"""$\beta\log q(a \mid s, T(s,a))$."""
         here = x[:, : points.obs.shape[-1]]
         there = jnp.concatenate([here, here + models.transition(x)], axis=-1)
-        weight = self.config.told * self._in_world(points)
+        weight = self.config.told * self.view.in_world(points.obs)
         return weight * models.inverse.log_prob(there, points.act)
 
     def _shaping(self, state: EmpoweredState, x: Array) -> Rows:
@@ -206,9 +208,6 @@ class EmpoweredCost(AgainstPolicy):
     def _units(self, state: EmpoweredState, points: Points) -> Array:
         return (self.view(*points) - state.classifier.mean) / state.classifier.scale
 
-    def _in_world(self, points: Points) -> Rows:
-        return 1.0 - self.view.absorbing * points.obs[..., -1]
-
     def stored(self, state: EmpoweredState) -> EmpoweredState:
         """All but the optimisers."""
         classifier = state.classifier._replace(optimiser=())
@@ -217,7 +216,3 @@ class EmpoweredCost(AgainstPolicy):
     def portable(self) -> "EmpoweredCost":
         """The cost alone, without potential and empowerment."""
         return replace(self, potential=False)
-
-
-def _follow(slow: Array, fast: Array) -> Array:
-    return slow + _FOLLOWING * (fast - slow)

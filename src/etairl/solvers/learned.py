@@ -17,7 +17,8 @@ from etairl.decoding import decode, encode
 from etairl.networks import MLP, Activation, Normaliser, check_widths
 from etairl.solvers.heads import make_head
 from etairl.solvers.policy import HeadPolicy, observation_rows
-from etairl.storage import Tree, UnreadableError, arrays_from, read_bytes, tree_of, write_atomic
+from etairl.storage import UnreadableError, read_bytes, write_atomic
+from etairl.trees import Tree, arrays_from, tree_of
 from etairl.types import InputError, Policy, Spec
 
 _KEY = "etairl"  # one key: several have no fixed order in a file

@@ -62,6 +62,11 @@ class _OnTop(SolverConfig):
 
     @property
     @override
+    def family(self) -> str:
+        return self.plain.kind if self.weighs_time else self.kind
+
+    @property
+    @override
     def gamma_rl(self) -> float:
         return self.plain.gamma_rl
 
@@ -78,7 +83,7 @@ class _OnTop(SolverConfig):
     def warnings(self, eta: Eta, gamma_irl: float, horizon: int) -> list[str]:
         if not self.weighs_time:
             return []
-        return time_warnings(self.kind, eta, self.gamma_rl, gamma_irl, horizon)
+        return time_warnings(self, eta, gamma_irl, horizon)
 
 
 @dataclass(frozen=True)
@@ -118,7 +123,9 @@ class PPOSettings(SolverConfig):
     @override
     def check(self, omega: Regulariser) -> None:
         if omega.relative:
-            raise InputError(f"ppo does not know the regulariser {omega.name}; use --solver sac")
+            raise InputError(
+                f"{self.kind} does not know the regulariser {omega.name}; use --solver sac"
+            )
 
 
 @dataclass(frozen=True)
@@ -166,7 +173,9 @@ class IQSettings(_OnTop):
     def check(self, omega: Regulariser) -> None:
         self.plain.check(omega)
         if self.plain.play.expert_share:
-            raise InputError("iq always learns from the expert's transitions: no --expert-share")
+            raise InputError(
+                f"{self.kind} always learns from the expert's transitions: no --expert-share"
+            )
 
 
 SOLVERS: dict[str, Callable[[], SolverConfig]] = {

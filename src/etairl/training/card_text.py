@@ -9,6 +9,7 @@ from scipy import stats
 from etairl.demos import Demos
 from etairl.evaluation.floors import is_hint
 from etairl.markup import markdown_code, markdown_table, markdown_text, yaml_lines
+from etairl.training.config_files import trust_option
 from etairl.training.preset_changes import preset_changes
 from etairl.training.settings import TrainConfig
 
@@ -199,7 +200,7 @@ def _limits(facts: CardFacts) -> str:
 
 
 def _loading(facts: CardFacts) -> str:
-    code = ":" in facts.config.env
+    trust = trust_option(facts.config)
     return f"""## How to load it
 
 ```python
@@ -213,9 +214,9 @@ action, _ = policy.predict(observation)
 code of its own. With both, the folder is a run like any other:
 
 ```
-etairl evaluate FOLDER{" --trust" if code else ""}
-etairl render FOLDER -o clip.mp4{" --trust" if code else ""}
-etairl explain FOLDER{" --trust" if code else ""}
+etairl evaluate FOLDER{trust}
+etairl render FOLDER -o clip.mp4{trust}
+etairl explain FOLDER{trust}
 etairl export FOLDER -o policy.onnx
 ```"""
 

@@ -29,7 +29,7 @@ from etairl.training.cost_curves import Costs, Explained, explained
 from etairl.training.multitask import Role
 from etairl.training.playing import play_again
 from etairl.training.preparation import Prepared
-from etairl.types import InputError, Policy, Trajectories, check_seed, joined
+from etairl.types import InputError, Policy, Trajectories, check_seed, constant_columns, joined
 
 MOMENTS = 6
 _ROWS = 5  # of a moment, over which the shares of its columns are means
@@ -157,9 +157,8 @@ class _Look:
         self._shares = Attribution(rng, given.cost, given.spec, given.needs_next, points)
         self.names = self._shares.names(*given.columns)
         x = self._columns(points)
-        spread = x.std(axis=0)
-        still = spread <= 1e-6 * np.maximum(1.0, np.abs(x).max(axis=0))
-        self._mean, self._scale = x.mean(axis=0), np.where(still, 1.0, spread)
+        self._mean = x.mean(axis=0)
+        self._scale = np.where(constant_columns(x), 1.0, x.std(axis=0))
 
     def __call__(self, side: Costs, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Shares and deviations, as means over the moments around some rows."""

@@ -18,13 +18,13 @@ from etairl.networks import all_finite
 from etairl.runs import RunDirectory
 from etairl.solvers.learned import save_policy
 from etairl.solvers.policy import ActionScaling
-from etairl.storage import save_tree
 from etairl.tasks import without_absorbing
 from etairl.training.cloned import clone_policy, keep_clone, make_clone
 from etairl.training.deciding import kept, stopped, watched_name
 from etairl.training.judging import CLONING, DEMONSTRATIONS, LEARNER, Stage, judge_at_the_end
 from etairl.training.multitask import ReturnScale, solved
 from etairl.training.preparation import Prepared
+from etairl.trees import save_tree
 from etairl.types import DivergedError, InputError, Policy, Task, Trajectories
 
 FRESH_EPISODES = 10

@@ -31,13 +31,14 @@ from etairl.idle import (
 from etairl.networks import MLP
 from etairl.solvers.cloning import CloningConfig, clone
 from etairl.solvers.policy import ActionScaling
-from etairl.storage import holds_anything, load_tree
+from etairl.storage import holds_anything
 from etairl.tasks import ends_early, make_task, with_absorbing
 from etairl.tasks.column_names import named
 from etairl.training.carrying import check_columns, same_demonstrations
 from etairl.training.fitting import fitting_demos, other_names
 from etairl.training.settings import TrainConfig
 from etairl.training.watching import Watched
+from etairl.trees import load_tree
 from etairl.types import InputError, Task
 
 

@@ -2,7 +2,15 @@
 
 from etairl.types.checks import is_image
 from etairl.types.protocols import HorizonMode, MultiTask, Policy, RejoinableTask, Step, Task
-from etairl.types.spec import DivergedError, InputError, Spec, check_choice, check_range, check_seed
+from etairl.types.spec import (
+    DivergedError,
+    InputError,
+    Spec,
+    check_choice,
+    check_range,
+    check_seed,
+    did_you_mean,
+)
 from etairl.types.task_space import LawName, TaskSpace
 from etairl.types.trajectories import (
     FutureBatch,
@@ -31,6 +39,7 @@ __all__ = [
     "check_range",
     "check_seed",
     "constant_columns",
+    "did_you_mean",
     "is_image",
     "joined",
     "offsets_of",

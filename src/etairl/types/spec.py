@@ -12,6 +12,7 @@ from jaxtyping import Float
 _LONGEST_MESSAGE = 1200
 _WORDS = {
     "[1, inf)": "be at least 1",
+    "[2, inf)": "be at least 2",
     "[0, inf)": "be >= 0 and finite",
     "(0, inf)": "be > 0 and finite",
 }
@@ -69,9 +70,16 @@ def check_range(settings: Any, interval: str, *names: str) -> None:
 def check_choice(name: str, value: Any, allowed: Iterable[str]) -> None:
     """Refuse a word that is not one of those allowed, and name the one that was meant."""
     if value not in (known := tuple(allowed)):
-        close = get_close_matches(str(value), known, n=1)
-        hint = f"; did you mean {close[0]}?" if close else ""
-        raise InputError(f"{name} must be one of {', '.join(known)}, got {value!r}{hint}")
+        hint = did_you_mean(str(value), known, "")
+        raise InputError(
+            f"{name} must be one of {', '.join(known)}, got {value!r}{f'; {hint}' if hint else ''}"
+        )
+
+
+def did_you_mean(word: str, known: Iterable[str], otherwise: str, many: int = 1) -> str:
+    """The words that are nearest to one that is unknown, as a question; or what to say else."""
+    close = get_close_matches(word, list(known), n=many)
+    return f"did you mean {', '.join(close)}?" if close else otherwise
 
 
 @dataclass(frozen=True)
