@@ -50,7 +50,7 @@ def data(result, found) -> dict:
 
 def test_a_run_explains_itself(result, found):
     t = found.learner.trajectories
-    assert found.names == ("s0", "s1", "s2", "a0")
+    assert found.names == ("cos angle", "sin angle", "angular velocity", "torque")
     expected = result.cost(t.observations, t.actions)
     assert found.learner.costs == pytest.approx(expected, abs=1e-5)
     assert found.learner.by_time == pytest.approx(expected.reshape(4, 50).mean(axis=0), abs=1e-5)

@@ -203,16 +203,19 @@ class View:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """One per column: s0, s1, …, absorbing; a0, a1, …; next_s0, … for next states."""
-        states = tuple(f"s{i}" for i in range(self.spec.obs_dim))
+        """One per column, as far as they have names.
+
+        Else s0, s1, …, absorbing; a0, a1, …; next_s0, … for next states.
+        """
+        states = self.spec.observation_names or tuple(f"s{i}" for i in range(self.spec.obs_dim))
         states = (*states[:-1], "absorbing") if self.absorbing else states
         if self.inputs == "state":
             return states
         if self.inputs == "state_next_state":
             return states + tuple(f"next_{name}" for name in states)
-        return states + tuple(
-            f"a{i}" for i in range(self.spec.discrete_actions or self.spec.act_dim)
-        )
+        many = self.spec.discrete_actions or self.spec.act_dim
+        acts = None if self.spec.discrete_actions else self.spec.action_names
+        return states + (acts or tuple(f"a{i}" for i in range(many)))
 
 
 def standard_units(x: Float[np.ndarray, "rows dims"]) -> tuple[Float[Array, " dims"], ...]:

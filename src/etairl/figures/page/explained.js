@@ -3,8 +3,8 @@
   const byId = (id) => document.getElementById(id);
   const SVG = "http://www.w3.org/2000/svg", SIDES = ["learner", "demonstrations"];
   const given = (x) => x !== null && x !== undefined && Number.isFinite(x);
-  const number = (x, digits = 3) => !given(x) ? "–" : (x !== 0 && (Math.abs(x) < 1e-3 || Math.abs(x) >= 1e5) ? x.toExponential(2) : String(Number(x.toPrecision(digits)))).replace("-", "−");
-  const signed = (x) => `${x > 0 ? "+" : ""}${number(x, 2)}`;
+  const number = (x, digits = 3) => !given(x) ? "–" : Math.abs(x) < 1e-12 ? "0" : (x !== 0 && (Math.abs(x) < 1e-3 || Math.abs(x) >= 1e5) ? x.toExponential(2) : String(Number(x.toPrecision(digits)))).replace("-", "−");
+  const signed = (x) => `${x > 1e-12 ? "+" : ""}${number(x, 2)}`;
   const picked = { learner: 0, demonstrations: 0 };
 
   function make(tag, attributes, ...children) {
