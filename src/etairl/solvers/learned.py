@@ -18,6 +18,7 @@ from etairl.networks import MLP, Activation, Normaliser, check_widths
 from etairl.solvers.heads import make_head
 from etairl.solvers.policy import HeadPolicy, observation_rows
 from etairl.storage import UnreadableError, read_bytes, write_atomic
+from etairl.tasks.horizon import marked
 from etairl.trees import Tree, arrays_from, tree_of
 from etairl.types import InputError, Policy, Spec
 
@@ -80,7 +81,7 @@ class LearnedPolicy:
         of = self.spec.environment or "this policy"
         rows, alone = observation_rows(observation, self.spec.obs_dim, of)
         if self.marked:
-            rows = np.concatenate([rows, np.zeros((len(rows), 1), np.float32)], axis=1)
+            rows = marked(rows)
         actions = self.network(None if deterministic else self._rng, rows)
         if self.spec.discrete_actions is not None:
             actions = actions[:, 0]

@@ -14,13 +14,12 @@ from etairl.decoding import for_json
 from etairl.evaluation.diagnostics import diagnose
 from etairl.evaluation.floors import is_hint
 from etairl.locks import locked
-from etairl.runs import read_metrics, read_result
+from etairl.runs import EVALUATION, read_metrics, read_result, read_versions, with_score
 from etairl.storage import read_json, read_rows, reading, write_atomic
 from etairl.studies.milestones import milestone
 from etairl.types import InputError
 
 CURVES = ("return", "mmd2_mu", "mmd2_rho", "score")
-EVALUATION = "evaluation.json"
 _MOST_POINTS = 60
 _MOST_BYTES = 200_000
 _LAST = 100
@@ -66,7 +65,7 @@ def digest_of(run: Path) -> Digest:
             [asdict(warning) for warning in diagnose(rows)],
             seconds_of(run),
             read_json(run / "config.json"),
-            _versions(run / "versions.json"),
+            {k: v for k, v in read_versions(run).items() if k != "demonstrations"} or None,
             read_evaluation(run),
             None if ninety is None else asdict(ninety),
         )
@@ -130,10 +129,8 @@ def _parse(text: str, where: str) -> Digest:
     try:
         plain = {"seconds": None} | json.loads(text)
         digest = Digest(**{k: v for k, v in plain.items() if k not in ("name", "settings")})
-        last = digest.result["remaining"]
-        last["return"]
-        if "normalised_cost" in last:  # of version 0.1
-            last["score"] = 1.0 - last.pop("normalised_cost")
+        digest.result["remaining"]["return"]
+        digest.result["remaining"] = with_score(digest.result["remaining"])
         _line("", digest)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise InputError(f"{where} is damaged ({error}); remove it, and the run is made") from None
@@ -163,13 +160,6 @@ def _check_json(value: Any, file: Path) -> None:
             f"{file} has a number that is not finite, so the run has no result; move the run "
             "elsewhere to leave it out"
         ) from None
-
-
-def _versions(file: Path) -> dict[str, str] | None:
-    """Of packages; the file also says which demonstrations were used."""
-    if not file.is_file():
-        return None
-    return {name: v for name, v in read_json(file).items() if name != "demonstrations"}
 
 
 def read_evaluation(run: Path) -> list[dict[str, Any]] | None:

@@ -9,8 +9,9 @@ import numpy as np
 from etairl.demos.action_kind import BY_A_GUESS
 from etairl.evaluation.statistics import mean_interval
 from etairl.evaluation.timeline import QUARTERS
+from etairl.runs import EVALUATION
 from etairl.storage import write_json
-from etairl.studies.digest import EVALUATION, Digest, kept_rows
+from etairl.studies.digest import Digest, kept_rows
 from etairl.studies.jobs import Job
 from etairl.studies.study_folder import Study
 from etairl.training.judging import LEARNER

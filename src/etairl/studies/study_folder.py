@@ -26,6 +26,7 @@ from etairl.studies.digest import Digest, DigestFile, digest_of, read_evaluation
 from etairl.studies.jobs import Job, same_run
 from etairl.training.config_files import check_trust, code_in, config_from
 from etairl.training.flat import flatten
+from etairl.training.preset_changes import differing
 from etairl.training.settings import TrainConfig
 from etairl.types import InputError
 
@@ -274,8 +275,7 @@ class Study:
 
 
 def _differing(a: TrainConfig, b: TrainConfig) -> str:
-    x, y = flatten(a), flatten(b)
-    return ", ".join(key for key in x | y if x.get(key) != y.get(key))
+    return ", ".join(differing([flatten(a), flatten(b)]))
 
 
 def check_seeds(jobs: Iterable[Job]) -> None:

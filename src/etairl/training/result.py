@@ -22,6 +22,7 @@ from etairl.runs import RunDirectory, read_result
 from etairl.solvers.learned import load_player
 from etairl.solvers.policy import ActionScaling, HeadPolicy, observation_rows
 from etairl.tasks import with_absorbing
+from etairl.tasks.horizon import marked
 from etairl.training.behaviour import Behaviour
 from etairl.training.card import CardOptions, write_card
 from etairl.training.cloned import clone_policy, kept_clone
@@ -115,9 +116,7 @@ class Result:
     def _marked(self, observations: np.ndarray) -> np.ndarray:
         _check_rows("observations", observations, self.demonstrations.obs_dim)
         x = observations.astype(np.float32)
-        if self.config.mode != "absorbing":
-            return x
-        return np.concatenate([x, np.zeros((len(x), 1), np.float32)], axis=1)
+        return marked(x) if self.config.mode == "absorbing" else x
 
     def save(self, folder: str | Path) -> None:
         """Copy the run directory."""
