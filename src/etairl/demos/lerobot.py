@@ -17,10 +17,9 @@ from etairl.demos.recordings import (
     NO_IMAGES,
     Importing,
     Recording,
-    column_names,
     in_number_order,
 )
-from etairl.types import InputError
+from etairl.types import InputError, column_names
 
 _STATE = "observation.state"
 _COUNTS = ("episode_index", "frame_index")

@@ -242,15 +242,6 @@ def _actions(array: np.ndarray, importing: Importing) -> np.ndarray:
     return rows.astype(np.int64) if whole and rows.shape[1] == 1 else _floats(rows)
 
 
-def column_names(keys: Sequence[str], widths: Sequence[int]) -> tuple[str, ...]:
-    """The names of the columns of some keys laid out side by side: `pos[0]`, `pos[1]`, `speed`."""
-    return tuple(
-        key if width == 1 else f"{key}[{i}]"
-        for key, width in zip(keys, widths, strict=True)
-        for i in range(width)
-    )
-
-
 def chosen(asked: Sequence[str], there: Sequence[str], what: str) -> list[str]:
     """The asked-for keys if they are there; all that are there if none is asked for."""
     for name in asked:

@@ -11,10 +11,9 @@ from etairl.demos.recordings import (
     Importing,
     Recording,
     chosen,
-    column_names,
     in_number_order,
 )
-from etairl.types import InputError, is_image
+from etairl.types import InputError, column_names, is_image
 
 
 def is_robomimic(file: h5py.File) -> bool:

@@ -13,7 +13,13 @@ from jaxtyping import Complex, Float, Int
 
 from etairl.demos.dataset import Standardiser
 from etairl.evaluation.floors import FEWEST, Floor95, OwnGroups, is_hint
-from etairl.evaluation.fourier import Frequencies, Side, group_sums, mmd2_by_frequency
+from etairl.evaluation.fourier import (
+    Frequencies,
+    Side,
+    group_sums,
+    mmd2_by_frequency,
+    standard_error,
+)
 from etairl.evaluation.kernel import kernel_sums
 from etairl.evaluation.resampling import Pool, numbered, pooled_points
 from etairl.evaluation.steps import MEASURES, MeasureName, Steps
@@ -249,7 +255,7 @@ def _named(
     for law, own in enumerate([] if z is None else z):
         x, y = (Side.of(own[side], sizes[law, side]) for side in (of_x, ~of_x))
         values = mmd2_by_frequency(x, y)
-        errors[law] = float(values.std(ddof=1) / np.sqrt(len(values)))
+        errors[law] = standard_error(values)
     pools = (Pool(s, size, of_x, False) for s, size in zip(sums, sizes, strict=True))
     return dict(zip(MEASURES, pools, strict=True)), dict(zip(MEASURES, errors, strict=True))
 

@@ -176,8 +176,9 @@ class IQSettings(_OnTop):
 
 def family_of(settings: SolverConfig) -> str:
     """Solvers of one family take each other's settings over where these have one name."""
-    on_top = isinstance(settings, _OnTop) and settings.weighs_time
-    return settings.plain.kind if on_top else settings.kind
+    if isinstance(settings, _OnTop) and settings.weighs_time:
+        return settings.plain.kind
+    return settings.kind
 
 
 SOLVERS: dict[str, Callable[[], SolverConfig]] = {

@@ -9,6 +9,7 @@ from scipy import stats
 from etairl.demos import Demos
 from etairl.evaluation.floors import is_hint
 from etairl.markup import markdown_code, markdown_table, markdown_text, yaml_lines
+from etairl.training.behaviour import titled
 from etairl.training.config_files import trust_option
 from etairl.training.preset_changes import preset_changes
 from etairl.training.settings import TrainConfig
@@ -102,7 +103,7 @@ def _scores(facts: CardFacts) -> str:
         return f"## Scores\n\n{text}"
     shown = [
         [
-            row["name"] if row.get("playing") is None else f"{row['name']}, {row['playing']}",
+            titled(row["name"], row.get("playing")),
             row["episodes"],
             _return(row),
             "" if row["score"] is None else f"{row['score']:.3f}",
