@@ -46,3 +46,9 @@ def test_where_dying_could_pay_it_must_not(jobs):
 @pytest.mark.parametrize("path", sorted((FOLDER / "results").glob("*/README.md")), ids=str)
 def test_results_say_with_which_version_they_were_made(path):
     assert re.search(r"Made with(: etairl| version) 0\.\d\.\d", path.read_text()[:400])
+
+
+def test_no_benchmark_runs_studies_by_itself():
+    """Many runs are made by `etairl study`, or by `make` where they are those of other libraries."""
+    scripts = (FOLDER / "benchmarks").glob("*.py")
+    assert not [path.name for path in scripts if "Popen" in path.read_text()]
