@@ -66,8 +66,8 @@ def no_run(path: Path) -> str:
 
 
 def _runs_in(folder: Path) -> list[Path]:
-    found = folder.glob("*/config.json") if folder.is_dir() else ()
-    return sorted(file.parent for file in found)
+    files = folder.glob("*/config.json") if folder.is_dir() else ()
+    return sorted(file.parent for file in files)
 
 
 def _first(runs: list[Path], most: int = 5) -> str:

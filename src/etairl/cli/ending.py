@@ -96,16 +96,16 @@ def _course(result: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _decisions(result: dict[str, Any]) -> list[tuple[str, str]]:
     """Why the run stopped and what it kept; runs of version 0.3 do not say."""
-    found = []
+    rows = []
     if "stopped" in result:
-        found.append(("stopped", result["stopped"]["message"]))
+        rows.append(("stopped", result["stopped"]["message"]))
     if result.get("kept", {}).get("policy") == "best":
         kept = result["kept"]
-        found.append(("kept", f"the policy that played cycle {kept['cycle']}: {kept['why']}"))
+        rows.append(("kept", f"the policy that played cycle {kept['cycle']}: {kept['why']}"))
     if result.get("recoveries"):
         times = f"{result['recoveries']} of {MOST_RECOVERIES} times"
-        found.append(("recovered", f"{times}, by going back to the best policy"))
-    return found
+        rows.append(("recovered", f"{times}, by going back to the best policy"))
+    return rows
 
 
 def _distance(mmd2: dict[str, Any]) -> str:

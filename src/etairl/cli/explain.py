@@ -54,8 +54,8 @@ def run(arguments: list[str]) -> int:
         with working("drawing frames"):
             filmed = film(result, config.seed)
     with working("explaining"):
-        found = result.explain(config.episodes, config.seed, filmed.episode)
-        data = explanation_data(result, found, filmed)
+        explanation = result.explain(config.episodes, config.seed, filmed.episode)
+        data = explanation_data(result, explanation, filmed)
     page = config.output or config.run / "explanation.html"
     write_atomic(page, explanation_page(data).encode())
     for verdict in data["verdicts"]:

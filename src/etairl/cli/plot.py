@@ -81,10 +81,10 @@ def _settings(run: Path) -> dict[str, Any]:
 
 
 def _flat(settings: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for name, value in settings.items():
-        found |= _flat(value) if isinstance(value, dict) else {name: value}
-    return found
+        flat |= _flat(value) if isinstance(value, dict) else {name: value}
+    return flat
 
 
 def _rows(run: Path) -> list[dict[str, Any]]:

@@ -71,14 +71,14 @@ def read_stream(path: Path, names: Sequence[str], max_bytes: int) -> list[dict[s
             if first is None:
                 raise InputError("it is empty")
             schema = pa.ipc.read_schema(first)
-            found = []
+            batches = []
             for message in messages:
                 if message.type != "record batch":
                     raise InputError(f"it holds a {message.type}, which no trajectory needs")
                 if _is_compressed(message.metadata.to_pybytes()):
                     raise InputError("its batches are compressed; save the dataset again without")
-                found.append(_checked(pa.ipc.read_record_batch(message, schema), names))
-            return found
+                batches.append(_checked(pa.ipc.read_record_batch(message, schema), names))
+            return batches
 
 
 def _checked(batch: Any, names: Sequence[str]) -> dict[str, Any]:

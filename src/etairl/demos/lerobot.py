@@ -31,8 +31,8 @@ def lerobot_files(path: Path) -> list[Path]:
     """The parquet files of a folder, in the order of their numbers; or the one that is named."""
     if path.is_file():
         return [path]
-    found = list(islice((path / "data").glob("**/*.parquet"), _MOST_FILES))
-    return [Path(name) for name in in_number_order([str(file) for file in found])]
+    files = list(islice((path / "data").glob("**/*.parquet"), _MOST_FILES))
+    return [Path(name) for name in in_number_order([str(file) for file in files])]
 
 
 def read_lerobot(path: Path, importing: Importing, max_bytes: int) -> Recording:
@@ -43,10 +43,10 @@ def read_lerobot(path: Path, importing: Importing, max_bytes: int) -> Recording:
     features = _features(path)
     parts, left = [], max_bytes
     for file in files:
-        found = read_parquet(file, names, left)
+        columns = read_parquet(file, names, left)
         try:
-            _check(found, keys, parquet_columns(file), features)
-            part = {name: column_of(found, name).values for name in found}
+            _check(columns, keys, parquet_columns(file), features)
+            part = {name: column_of(columns, name).values for name in columns}
         except InputError as error:
             raise InputError(f"{file}: {error}") from None
         left -= sum(array.nbytes for array in part.values())

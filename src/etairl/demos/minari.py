@@ -201,7 +201,7 @@ def _to_trajectories(episodes: list[_Episode], extras: Extras) -> Trajectories:
     if rewards.dtype.kind != "f":
         rewards = rewards.astype(np.float64)
     final = np.stack([rows[-1] for rows in observations])
-    found = Trajectories(
+    trajectories = Trajectories(
         observations=np.concatenate([rows[:-1] for rows in observations]),
         actions=np.concatenate([_rows(e.actions) for e in episodes]),
         terminated=np.concatenate([e.terminated[:] for e in episodes]),
@@ -211,7 +211,7 @@ def _to_trajectories(episodes: list[_Episode], extras: Extras) -> Trajectories:
         final_observations=final if extras.final_observations else None,
         tasks=None if extras.tasks is None else np.array(extras.tasks, dtype=extras.task_dtype),
     )
-    return found if extras.actions else found.without_actions()
+    return trajectories if extras.actions else trajectories.without_actions()
 
 
 def _rows(leaves: list[h5py.Dataset]) -> np.ndarray:

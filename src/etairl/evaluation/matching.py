@@ -133,14 +133,14 @@ class Reference:
 
     def distances(self, rng: np.random.Generator, other: Steps) -> dict[MeasureName, Distance]:
         """MMD² of both measures, with their intervals, floors and tests."""
-        found = {}
+        distances = {}
         pools, errors = self.pools(other)
         for name, pool in pools.items():
             floor, floor_by = self.floor(name, other.lengths, self.steps.episodes)
             low, high = pool.interval(rng)
             p = pool.p_value(rng)
-            found[name] = Distance(pool.value(), low, high, floor, floor_by, p, errors[name])
-        return found
+            distances[name] = Distance(pool.value(), low, high, floor, floor_by, p, errors[name])
+        return distances
 
     def floor(self, measure: MeasureName, lengths: Int[np.ndarray, " n"], m: int) -> Floor95:
         """What 95 % of comparisons of n episodes of such lengths with m of this expert stay below.

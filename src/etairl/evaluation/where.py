@@ -172,16 +172,16 @@ def _grid(longest: int, cycle: int | None, extra: Sequence[Eta]) -> list[FutureS
         etas.append(Poisson(float(cycle)))
     known = {Dirac(0), *etas}
     etas += [eta for eta in dict.fromkeys(e.simplified() for e in extra) if eta not in known]
-    found = []
+    samplers = []
     for gamma in _GAMMAS:
-        found.append(FutureSampler(Dirac(0), gamma, "exact"))
+        samplers.append(FutureSampler(Dirac(0), gamma, "exact"))
         for eta in etas:
             methods: tuple[Method, ...] = ("exact", "two_stage")
             exact, paper = (FutureSampler(eta, gamma, method) for method in methods)
-            found.append(exact)
+            samplers.append(exact)
             if 0.5 * np.abs(exact.law(longest) - paper.law(longest)).sum() > _ALIKE:
-                found.append(paper)
-    return found
+                samplers.append(paper)
+    return samplers
 
 
 def _quarters(t: Trajectories) -> list[Float[np.ndarray, " steps"]]:

@@ -43,8 +43,8 @@ def _draw_distances(
     for name, colour, label in (("mmd2_mu", BLUE, "μ"), ("mmd2_rho", GREEN, "ρ")):
         values = [max(row[name], LEAST) for row in measured]
         axes.plot(at, values, color=colour, linewidth=1.6, label=f"MMD² of {label}")
-    found = {} if result is None else result["remaining"]["mmd2_mu"]
-    if found.get("floor"):
-        label = f"{itself(found)} (μ)"
-        axes.axhline(found["floor"], color=GREY, linewidth=1.2, linestyle="--", label=label)
+    floor = {} if result is None else result["remaining"]["mmd2_mu"]
+    if floor.get("floor"):
+        label = f"{itself(floor)} (μ)"
+        axes.axhline(floor["floor"], color=GREY, linewidth=1.2, linestyle="--", label=label)
     axes.set(xlabel="million transitions", ylabel="MMD² to the demonstrations", yscale="log")

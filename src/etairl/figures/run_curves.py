@@ -77,13 +77,13 @@ def _level(axes: Axes, value: float, dashes: str, label: str) -> None:
 
 def _draw(axes: Axes, curves: Curves, name: str, colour: str, dashes: str) -> None:
     """The mean of the runs, and a band from the lowest to the highest."""
-    found = [points for run in curves.runs if (points := _points(run, name)) is not None]
-    if not found:
+    lines = [points for run in curves.runs if (points := _points(run, name)) is not None]
+    if not lines:
         return
-    seeds = f", {len(found)} seeds" if len(found) > 1 else ""
+    seeds = f", {len(lines)} seeds" if len(lines) > 1 else ""
     label = literal(curves.label) + seeds
-    if len(found) == 1:
-        at, values = found[0]
+    if len(lines) == 1:
+        at, values = lines[0]
         axes.plot(
             at,
             values,
@@ -94,10 +94,10 @@ def _draw(axes: Axes, curves: Curves, name: str, colour: str, dashes: str) -> No
             label=label,
         )
         return
-    first = max(at[0] for at, _ in found)
-    last = min(at[-1] for at, _ in found)
+    first = max(at[0] for at, _ in lines)
+    last = min(at[-1] for at, _ in lines)
     at = np.linspace(first, max(first, last), _POINTS)
-    each = np.stack([np.interp(at, *points) for points in found])
+    each = np.stack([np.interp(at, *points) for points in lines])
     axes.fill_between(at, each.min(0), each.max(0), color=colour, alpha=0.18, linewidth=0)
     axes.plot(at, each.mean(0), color=colour, linestyle=dashes, linewidth=1.6, label=label)
 

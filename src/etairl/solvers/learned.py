@@ -132,11 +132,11 @@ def _network(weights: Mapping[str, np.ndarray], about: About) -> HeadPolicy:
 
 def named_weights(actor: MLP, normaliser: Normaliser) -> dict[str, np.ndarray]:
     """Arrays of a policy by the names that files have: `actor.0.weight`, `normaliser.mean`."""
-    found: dict[str, Any] = {}
+    arrays: dict[str, Any] = {}
     for i, (weight, bias) in enumerate(zip(actor.weights, actor.biases, strict=True)):
-        found |= {f"actor.{i}.weight": weight, f"actor.{i}.bias": bias}
-    found |= {f"normaliser.{k}": v for k, v in zip(Normaliser._fields, normaliser, strict=True)}
-    return {name: np.asarray(array, order="C") for name, array in found.items()}
+        arrays |= {f"actor.{i}.weight": weight, f"actor.{i}.bias": bias}
+    arrays |= {f"normaliser.{k}": v for k, v in zip(Normaliser._fields, normaliser, strict=True)}
+    return {name: np.asarray(array, order="C") for name, array in arrays.items()}
 
 
 def about_policy(policy: HeadPolicy, marked: bool) -> About:

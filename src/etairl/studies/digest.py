@@ -174,19 +174,19 @@ def read_evaluation(run: Path) -> list[dict[str, Any]] | None:
 def _in_time(row: Mapping[str, Any]) -> dict[str, Any]:
     """MMD² quarter by quarter, and who is still there after twice the horizon, where known."""
     line, longer = row.get("timeline"), row.get("longer")
-    found: dict[str, Any] = {"quarters_rho": None, "quarters_mu": None, "survival_twice": None}
+    columns: dict[str, Any] = {"quarters_rho": None, "quarters_mu": None, "survival_twice": None}
     if line is not None:
         for measure in ("rho", "mu"):
             distances = [quarter[f"mmd2_{measure}"] for quarter in line["quarters"]]
-            found[f"quarters_{measure}"] = [d and d["value"] for d in distances]
+            columns[f"quarters_{measure}"] = [d and d["value"] for d in distances]
     if longer is not None:
-        found["survival_twice"] = 1.0 - longer["ended_early"]
-    return found
+        columns["survival_twice"] = 1.0 - longer["ended_early"]
+    return columns
 
 
 def kept_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Of each policy what a table needs."""
-    plain, found = ("name", "episodes", "return_mean", "score", "success"), []
+    plain, kept_of_each = ("name", "episodes", "return_mean", "score", "success"), []
     for row in rows:
         kept = {key: for_json(row[key]) for key in plain}
         kept |= {key: row.get(key) for key in ("playing", "beside", "compared")}
@@ -196,8 +196,8 @@ def kept_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         wide = row["generalisation"]
         kept |= _in_time(row)
         kept["all_tasks"] = wide and {key: wide[key] for key in ("success", "score")}
-        found.append(kept)
-    return found
+        kept_of_each.append(kept)
+    return kept_of_each
 
 
 def _curve(rows: Sequence[Mapping[str, Any]], name: str) -> list[list[int | float]]:

@@ -175,7 +175,7 @@ def _differences(jobs: Sequence[Job]) -> dict[str, Any]:
     differ = differing([*flat.values()], apart)
     first, near = next(iter(flat.values())), preset_changes(jobs[0].config)
     changes = [[n, *pair] for n, pair in near.changes.items() if n not in differ]
-    found = {
+    differences = {
         "names": differ,
         "rows": [
             {"cell": list(cell), "values": [values.get(n) for n in differ]}
@@ -184,4 +184,4 @@ def _differences(jobs: Sequence[Job]) -> dict[str, Any]:
         "common": {n: first[n] for n in names if n not in (*differ, *apart)},
         "preset": {"name": near.preset, "changes": changes},
     }
-    return without_folders(found)  # a page is sent around
+    return without_folders(differences)  # a page is sent around

@@ -240,6 +240,6 @@ def explain_run(
     features = gaps(played)
     if filmed is not None:
         played = joined([filmed, replace(played)])
-    found = explain_cost(rng, explained(prepared), shown, played)
+    explanation = explain_cost(rng, explained(prepared), shown, played)
     law = config.future.law(config.horizon)
-    return RunExplanation(**vars(found), law=law, quarters=quarters, features=features)
+    return RunExplanation(**vars(explanation), law=law, quarters=quarters, features=features)

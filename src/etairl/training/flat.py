@@ -137,8 +137,8 @@ def _implied(
     # A run may be asked about from another folder.
     settings["demos"] = located(settings.get("demos", start.demos))
     if "horizon" not in given and ("env" in given or "demos" in given):
-        found = implied_horizon(settings.get("env", start.env), settings["demos"])
-        settings |= {} if found is None else {"horizon": found}
+        horizon = implied_horizon(settings.get("env", start.env), settings["demos"])
+        settings |= {} if horizon is None else {"horizon": horizon}
     if "demonstrations" not in given and "demos" in given:
         many = implied_demonstrations(settings["demos"], start.demonstrations)
         settings["demonstrations"] = many

@@ -144,13 +144,13 @@ class Stage:
             cast = {**cast, (RANDOM, "drawn"): Role(UniformPolicy(self.prepared.task))}
         said = ", ".join(dict.fromkeys(name for name, _ in cast))
         self.say(f"playing {self.episodes} episodes of each: {said}")
-        found = {}
+        played = {}
         for episodes in dict.fromkeys(self.many(*key) for key in cast):
             part = {key: role for key, role in cast.items() if self.many(*key) == episodes}
             roles = list(part.values())
             together = play_again(self.prepared, roles, episodes, self.seed, longer)
-            found |= dict(zip(part, together, strict=True))
-        return {key: found[key] for key in cast}
+            played |= dict(zip(part, together, strict=True))
+        return {key: played[key] for key in cast}
 
     def many(self, name: str, kind: Playing) -> int:
         """Episodes: of the headline as many as were asked for, of all others at most 25.
@@ -192,8 +192,8 @@ def judge_all(
 
     def add(name: str, kind: Playing | None, played: Trajectories, beside: Expert) -> None:
         stage.say(f"comparing with the expert: {name}")
-        found = None if gaps is None else gaps(played, beside.trajectories)
-        behaviour = judge(rng, name, kind, played, beside, found)
+        features = None if gaps is None else gaps(played, beside.trajectories)
+        behaviour = judge(rng, name, kind, played, beside, features)
         wide = outcomes.get(name) if kind in (headline, None) else None
         success = success_rate(prepared.task, played)
         behaviours.append(replace(behaviour, success=success, generalisation=wide))
@@ -227,10 +227,10 @@ def _longer(stage: Stage, behaviours: list[Behaviour]) -> list[Behaviour]:
         spare=(),
     )
     rng = np.random.default_rng([stage.seed, 7])
-    found = []
+    rows = []
     for behaviour in behaviours:
         if behaviour.playing in (kind, None) and behaviour.name in played:
             stage.say(f"comparing twice the horizon: {behaviour.name}")
             behaviour = replace(behaviour, longer=timeline(rng, played[behaviour.name], expert))
-        found.append(behaviour)
-    return found
+        rows.append(behaviour)
+    return rows

@@ -26,8 +26,8 @@ def preset_changes(config: TrainConfig) -> PresetChanges:
     """Of the preset with the fewest differences, those of one's own environment first."""
     own = flatten(config)
     near = sorted(PRESETS, key=lambda name: PRESETS[name].env != config.env)
-    found = [PresetChanges(name, _changes(own, flatten(PRESETS[name]))) for name in near]
-    return min(found, key=lambda each: len(each.changes))
+    diffs = [PresetChanges(name, _changes(own, flatten(PRESETS[name]))) for name in near]
+    return min(diffs, key=lambda each: len(each.changes))
 
 
 def _changes(own: dict[str, Any], other: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
