@@ -49,6 +49,6 @@ def test_results_say_with_which_version_they_were_made(path):
 
 
 def test_no_benchmark_runs_studies_by_itself():
-    """Many runs are made by `etairl study`, or by `make` where they are those of other libraries."""
+    """Many runs are made by `etairl study`; those of other libraries by `make`."""
     scripts = (FOLDER / "benchmarks").glob("*.py")
     assert not [path.name for path in scripts if "Popen" in path.read_text()]

@@ -214,14 +214,14 @@ class Replay:
 
 
 def _transitions(
-    buffer: "EpisodeBuffer | Replay", here: Any, after: Any, shape: tuple[int, ...]
+    buffer: "EpisodeBuffer | Replay", now: Any, after: Any, shape: tuple[int, ...]
 ) -> Transitions:
     """What happened at some rows, which led to others, in the given shape."""
     parts = (
-        buffer.observations[here],
-        buffer.actions[here],
-        buffer.rewards[here],
+        buffer.observations[now],
+        buffer.actions[now],
+        buffer.rewards[now],
         buffer.observations[after],
-        buffer.terminated[here],
+        buffer.terminated[now],
     )
     return Transitions(*(part.reshape(*shape, *part.shape[1:]) for part in parts))

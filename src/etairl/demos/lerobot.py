@@ -57,7 +57,7 @@ def read_lerobot(path: Path, importing: Importing, max_bytes: int) -> Recording:
         raise InputError(f"{path}: {error}") from None
 
 
-def _check(found: dict[str, Any], keys: list[str], there: list[str], features: Any) -> None:
+def _check(found: dict[str, Any], keys: list[str], available: list[str], features: Any) -> None:
     kinds = {key: f.get("dtype") for key, f in features.items() if isinstance(f, dict)}
     for key in keys:
         if "image" in key or kinds.get(key) in ("image", "video"):
@@ -65,10 +65,10 @@ def _check(found: dict[str, Any], keys: list[str], there: list[str], features: A
     if (
         keys == [_STATE]
         and _STATE not in found
-        and any("image" in name for name in [*there, *kinds])
+        and any("image" in name for name in [*available, *kinds])
     ):
         raise InputError(f"there is no {_STATE}: {NO_IMAGES}")
-    check_there(found, [*keys, "action", *_COUNTS], there)
+    check_there(found, [*keys, "action", *_COUNTS], available)
 
 
 def _features(path: Path) -> dict[str, Any]:

@@ -242,14 +242,14 @@ def _actions(array: np.ndarray, importing: Importing) -> np.ndarray:
     return rows.astype(np.int64) if whole and rows.shape[1] == 1 else _floats(rows)
 
 
-def chosen(asked: Sequence[str], there: Sequence[str], what: str) -> list[str]:
+def chosen(asked: Sequence[str], available: Sequence[str], what: str) -> list[str]:
     """The asked-for keys if they are there; all that are there if none is asked for."""
     for name in asked:
-        if name not in there:
-            raise InputError(f"there is no {what} {name!r}; there are {first_names(there)}")
+        if name not in available:
+            raise InputError(f"there is no {what} {name!r}; there are {first_names(available)}")
     if len(set(asked)) < len(asked):
         raise InputError(f"a {what} is asked for twice: {', '.join(asked)}")
-    return list(asked or there)
+    return list(asked or available)
 
 
 def first_names(names: Sequence[str], most: int = 40) -> str:

@@ -41,11 +41,11 @@ def read_robomimic(path: Path, importing: Importing, max_bytes: int) -> Recordin
 
 def _keys(demo: h5py.Group, importing: Importing) -> list[str]:
     group = member(demo, "obs", h5py.Group)
-    there = sorted(members(group))
-    keys = chosen(importing.observations, there, "key of observations")
+    available = sorted(members(group))
+    keys = chosen(importing.observations, available, "key of observations")
     images = [k for k in keys if is_image(numbers(group, k).shape[1:], numbers(group, k).dtype)]
     if images:
-        plain = " ".join(key for key in there if key not in images)
+        plain = " ".join(key for key in available if key not in images)
         hint = f"; the others: --observations {plain}" if plain else ""
         raise InputError(f"the observations {', '.join(images)}: {NO_IMAGES}{hint}")
     return keys

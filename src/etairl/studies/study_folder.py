@@ -160,10 +160,10 @@ class Study:
         A digest of other settings, or of a run that has been made anew, does not count.
         """
         known = {job.name: digest for job in self.jobs if (digest := self.look(job))}
-        here = [name for name in known if RunDirectory(self.run_path(name)).finished]
-        for name in here:
+        local = [name for name in known if RunDirectory(self.run_path(name)).finished]
+        for name in local:
             RunDirectory(self.run_path(name)).clear()
-        self.keep({name: known[name] for name in here})
+        self.keep({name: known[name] for name in local})
         return known
 
     def look(self, job: Job) -> Digest | None:

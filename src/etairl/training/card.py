@@ -117,12 +117,13 @@ def _shared(prepared: Prepared, with_demonstrations: bool) -> tuple[TrainConfig,
 def _check_free(folder: Path, overwrite: bool) -> None:
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; name a folder")
-    there = [name for name in _OURS if (folder / name).exists()]
-    if there and not overwrite:
+    existing = [name for name in _OURS if (folder / name).exists()]
+    if existing and not overwrite:
         raise InputError(
-            f"{folder} has a {there[0]} already; choose another folder, or replace it (--overwrite)"
+            f"{folder} has a {existing[0]} already; choose another folder, or replace it "
+            "(--overwrite)"
         )
-    if there and (RunDirectory(folder).begun and not _is_card(folder)):
+    if existing and (RunDirectory(folder).begun and not _is_card(folder)):
         raise InputError(f"{folder} is a run and not a card; choose another folder")
 
 
