@@ -114,3 +114,9 @@ def test_a_peer_is_judged_by_its_looks(racing, capsys):
         "| Hopper | 0 | a | 20 | 4.0 | 0.70 |",
         "| Hopper | 0 | b | not in 10 (score 0.50 then) | > 2.0 | – |",
     ]
+
+
+def test_no_benchmark_runs_studies_by_itself():
+    """Many runs are made by `etairl study`; those of other libraries by `make`."""
+    scripts = (FOLDER / "benchmarks").glob("*.py")
+    assert not [path.name for path in scripts if "Popen" in path.read_text()]

@@ -166,7 +166,7 @@ def _race(config: BenchConfig) -> Speeds:
     tasks = [(name, f"{name}-25x500") for name in _RACES]
     if config.env is not None and config.demos is not None:
         tasks = [(config.env, config.demos)]
-    found, console = [], Console(stderr=True)
+    races, console = [], Console(stderr=True)
     seeds = range(config.seed, config.seed + config.seeds)
     for (env, demos), seed in product(tasks, seeds):
         settings = configure(config.preset, env=env, demos=demos, seed=seed)
@@ -179,8 +179,8 @@ def _race(config: BenchConfig) -> Speeds:
                 if not console.is_terminal:
                     console.print(text, markup=False)
 
-            found.append(race(settings, tell))
-    return {"race": found}
+            races.append(race(settings, tell))
+    return {"race": races}
 
 
 def _growth(_: BenchConfig) -> Speeds:

@@ -70,11 +70,6 @@ class _OnTop(SolverConfig):
 
     @property
     @override
-    def family(self) -> str:
-        return self.plain.kind if self.weighs_time else self.kind
-
-    @property
-    @override
     def gamma_rl(self) -> float:
         return self.plain.gamma_rl
 
@@ -91,7 +86,8 @@ class _OnTop(SolverConfig):
     def warnings(self, eta: Eta, gamma_irl: float, horizon: int) -> list[str]:
         if not self.weighs_time:
             return []
-        return time_warnings(self, eta, gamma_irl, horizon)
+        plain = self.plain.kind
+        return time_warnings(self.kind, plain, eta, self.gamma_rl, gamma_irl, horizon)
 
 
 @dataclass(frozen=True)
@@ -190,6 +186,13 @@ class IQSettings(_OnTop):
             raise InputError(
                 f"{self.kind} always learns from the expert's transitions; leave --expert-share out"
             )
+
+
+def family_of(settings: SolverConfig) -> str:
+    """Solvers of one family take each other's settings over where these have one name."""
+    if isinstance(settings, _OnTop) and settings.weighs_time:
+        return settings.plain.kind
+    return settings.kind
 
 
 SOLVERS: dict[str, Callable[[], SolverConfig]] = {

@@ -9,10 +9,12 @@ import numpy as np
 from etairl.demos.action_kind import BY_A_GUESS
 from etairl.evaluation.statistics import mean_interval
 from etairl.evaluation.timeline import QUARTERS
+from etairl.runs import EVALUATION
 from etairl.storage import write_json
-from etairl.studies.digest import EVALUATION, Digest, kept_rows
+from etairl.studies.digest import Digest, kept_rows
 from etairl.studies.jobs import Job
 from etairl.studies.study_folder import Study
+from etairl.training.behaviour import titled
 from etairl.training.judging import LEARNER
 from etairl.training.preset_changes import without_folders
 
@@ -69,7 +71,7 @@ def evaluation_table(jobs: Sequence[Job], digests: Mapping[str, Digest]) -> list
         digest, c = digests.get(job.name), job.config
         for row in _judged(digest) if digest is not None else ():
             # Without a kind: evaluated by a version that did not tell drawn from greedy.
-            title = ", ".join(filter(None, (row["name"], row.get("playing"))))
+            title = titled(row["name"], row.get("playing"))
             if row["name"] == LEARNER:
                 learners.setdefault((*job.cell, title), {})[c.seed] = row
             else:
