@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from etairl.bench.interleaved import Ratio, Side, Turn, Worker, in_turn
+from etairl.bench.interleaved import Ratio, Contestant, Turn, Worker, in_turn
 from etairl.studies.processes import cores
 from etairl.types import InputError
 
@@ -61,7 +61,7 @@ def bench_cores(case: Case, environment: str, horizon: int = 125, rounds: int = 
         turns = []
         for many in (2, 1):
             title = f"a cycle on {many} of the cores"
-            side = Side(title, Path(sys.executable), _WORKS, cores=many, own=True)
+            side = Contestant(title, Path(sys.executable), _WORKS, cores=many, own=True)
             worker = stack.enter_context(Worker(side))
             settings = {"preset": case.preset, "config": config, "cores": many}
             worker.make("cycle", "cycle", settings)
