@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from etairl.bench.interleaved import Ratio, Contestant, Turn, Worker, in_turn
+from etairl.bench.interleaved import Contestant, Ratio, Turn, Worker, in_turn
 from etairl.studies.processes import cores
 from etairl.types import InputError
 
