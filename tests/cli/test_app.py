@@ -69,13 +69,14 @@ def test_version_and_no_command():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("etaa",), "unknown command 'etaa'; did you mean 'eta'?"),
+        (("etaa",), "unknown command 'etaa'; did you mean eta?"),
         (
             ("xyz",),
             "choose from demo, train, resume, evaluate, study, report, explain",
         ),
         (("eta", "geom:0.9"), "did you mean 'geometric:0.99'?"),
         (("eta", "geometric:2"), "kappa in [0, 1], got 2"),
+        (("eta", "geometric:x"), "cannot read 'x' in 'geometric:x' as a number; write it like"),
         (("eta", "dirac:0", "--horizon", "0"), "--horizon must lie in [1, 20000], got 0"),
         (("eta", "dirac:0", "--horizon", "10000000"), "--horizon must lie in [1, 20000]"),
         (("eta", "dirac:0", "--gamma-irl", "0"), "--gamma-irl must lie in (0, 1], got 0.0"),
@@ -88,7 +89,7 @@ def test_version_and_no_command():
         (("demos", "info", "minari:walk"), "it ends in a version, like walk-v0"),
         (("eta", "dirac:0", "-o", "law.xyz"), "a figure's name ends in .png, .svg, .pdf"),
         (("eta",), "name a weighting"),
-        (("demos", "infos", "x"), "unknown action 'infos'; did you mean 'info'?"),
+        (("demos", "infos", "x"), "unknown action 'infos'; did you mean info?"),
         (("demos", "info", "walc.npz"), "did you mean walk.npz?"),
         (("demos", "info", "."), "is a folder; name one .npz file in it"),
         (("demos", "info", "walk.npz", "--episodes", "9"), "asked for 9 episodes"),

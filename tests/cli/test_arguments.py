@@ -1,6 +1,8 @@
 """How commands read their arguments: spellings, one-sentence errors, help that wraps."""
 
+import contextlib
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -9,6 +11,7 @@ from typing import Annotated, Literal
 import pytest
 import tyro
 
+from etairl.cli.app import COMMANDS, main
 from etairl.cli.arguments import parse, whole
 from etairl.types import InputError
 
@@ -95,6 +98,37 @@ def test_help_wraps_at_words(columns, monkeypatch, capsys):
     assert all(len(line) <= columns for line in shown.split("\n"))
     assert "about five minutes" in " ".join(shown.split())
     assert "\n\nA second paragraph" in shown
+
+
+@pytest.mark.parametrize("no_color", ["", "1"])
+@pytest.mark.parametrize("columns", [80, 100])
+@pytest.mark.parametrize("words", [["--help"], *([name, "--help"] for name in COMMANDS)], ids=str)
+def test_all_help_fits_the_terminal(words, columns, no_color, monkeypatch, capsys):
+    """Also in colour, whose codes take no room."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("NO_COLOR", no_color)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    with contextlib.suppress(SystemExit):
+        main(words)
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+    assert shown.startswith("usage: etairl")
+    assert not [line for line in shown.split("\n") if len(line) > columns]
+    assert "{None}" not in shown
+
+
+def test_a_paragraph_is_wrapped_as_one(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "60")
+    with pytest.raises(SystemExit):
+        parse(Made, ["--help"], "make")
+    shown = capsys.readouterr().out
+    assert "\nMake something out of a source, in about five minutes, and\nsay so in" in shown
+
+
+def test_what_may_be_left_out_is_called_by_what_it_is():
+    assert parse(Made, ["x", "-o", "y", "--steps", "1e3"], "make").steps == 1000
+    assert parse(Made, ["x", "-o", "y", "--steps", "none"], "make").steps is None
+    with pytest.raises(InputError, match=r"^--steps: 'all' is not a whole number; see etairl make"):
+        parse(Made, ["x", "-o", "y", "--steps", "all"], "make")
 
 
 @pytest.mark.parametrize("no_color", ["", "1"])

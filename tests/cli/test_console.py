@@ -7,7 +7,10 @@ from programs import call
 from rich.text import Text
 
 from etairl.algorithms.registry import ALGORITHMS
-from etairl.cli import console
+from etairl.cli import console, evaluate
+from etairl.evaluation.matching import Distance
+from etairl.evaluation.timeline import Quarter, Timeline
+from etairl.training.behaviour import Behaviour
 
 
 @pytest.fixture(params=[80, 100])
@@ -32,6 +35,34 @@ def test_a_wide_table_keeps_the_names_of_its_rows(width, capsys):
     assert shown[2].startswith("demonstrations ")
     assert all(len(line) <= width for line in shown)
     assert "-120.7" in shown[1]
+
+
+def test_the_tables_of_evaluate_have_a_line_a_row(width, capsys):
+    """The longest names that there are, beside numbers as long as they get."""
+    names = ["behaviour cloning, greedy", "expert, held out", "random"]
+    columns = ["", "return", "steps", "score", "MMD² rho", "floor", "MMD² mu", "floor"]
+    numbers = ["-6696.5 ± 8201.7", "1000", "0.990", "0.00962*", "0.01754", "0.01104*", "0.00895"]
+    console.table(columns, [[name, *numbers] for name in names])
+    begins = [line.split("  ")[0] for line in lines(capsys.readouterr().out)]
+    assert begins[:-1] == ["", *names] * (2 if width == 80 else 1)
+
+
+def test_quarters_are_one_table(width, capsys):
+    d = Distance(-0.04, -0.05, 0.02, 0.01, "episodes", 0.01, 0.0)
+    begins = (0, 250, 500, 750)
+    quarters = [Quarter(begin, begin + 250, 1.0, -1.0, -0.123, d, d) for begin in begins]
+    timeline = Timeline(1000, 0.0, [1.0] * 21, quarters)
+    clone = Behaviour(
+        *("behaviour cloning", "greedy", "demonstrations", 20, -1.0, 0.1, 1000.0, 0.5),
+        *(d, d, d, d, timeline),
+    )
+    evaluate.print_quarters([clone])
+    shown = lines(capsys.readouterr().out)
+    assert all(len(line) <= width for line in shown)
+    at = shown.index(clone.title)
+    assert " ".join(shown[at - 1].split()) == "from 0 from 250 from 500 from 750 to end"
+    assert [line.split()[0] for line in shown[at + 1 : -1]] == ["score", "MMD²", "alive"]
+    assert shown[-2].split() == ["alive", *["100", "%"] * 5]
 
 
 def test_the_table_of_algorithms_keeps_their_names(width):

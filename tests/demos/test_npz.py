@@ -130,7 +130,7 @@ def test_nan_and_infinity_are_located(demos, path, name, value, word):
     given[name] = given[name].copy()
     given[name].flat[5] = value
     np.savez(path, **given)
-    with pytest.raises(InputError, match=rf"{name}\[.*\] is {word} \(1 values"):
+    with pytest.raises(InputError, match=rf"{name}\[.*\] is {word} \(1 value is NaN,"):
         load_demos(path)
 
 

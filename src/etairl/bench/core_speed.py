@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from etairl.bench.interleaved import Ratio, Side, Turn, Worker, in_turn
+from etairl.bench.interleaved import Contestant, Ratio, Turn, Worker, in_turn
 from etairl.studies.processes import cores
 from etairl.training.flat import configure
 
@@ -68,7 +68,7 @@ def bench_cores(
         turns = []
         for many in (2, 1):
             title = f"a cycle on {many} of the cores"
-            side = Side(title, Path(sys.executable), _WORKS, cores=many, own=True)
+            side = Contestant(title, Path(sys.executable), _WORKS, cores=many, own=True)
             worker = stack.enter_context(Worker(side))
             settings = {"preset": case.preset, "config": changed, "cores": many}
             worker.make("cycle", "cycle", settings)

@@ -10,7 +10,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from difflib import get_close_matches
 from importlib import import_module
 
 from etairl import __version__
@@ -22,7 +21,7 @@ COMMANDS = {
     "train": "learn a policy and a cost from demonstrations",
     "resume": "continue a run where it stopped, bit for bit",
     "evaluate": "how well does a run match its demonstrations?",
-    "study": "many runs side by side: the figures of the paper, or a grid of your own",
+    "study": "many runs side by side: figures of the paper, or a grid of your own",
     "report": "one page about a study or some runs, and its figures",
     "explain": "a page about what a run learned to pay for",
     "export": "the policy of a run for other programs: NumPy, ONNX, TorchScript",
@@ -45,12 +44,17 @@ def main(arguments: list[str] | None = None) -> int:
     is_program = arguments is None  # else whoever calls this goes on afterwards
     arguments = sys.argv[1:] if arguments is None else arguments
     _prepare_streams()
+    code: int | None = None
+    if is_program:
+        # Last in, first out: after whatever the libraries do. Taking them apart takes seconds.
+        atexit.register(lambda: None if code is None else _leave(code))
     try:
-        code = _dispatch(arguments)
+        answer = _dispatch(arguments)
         sys.stdout.flush()
         # Whatever the libraries still do at the exit is not worth a traceback: last in, first out.
         atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
-        return code
+        code = answer
+        return answer
     except KeyboardInterrupt as stop:
         print("; ".join(["\netairl: interrupted", *map(str, stop.args)]), file=sys.stderr)
         if is_program:
@@ -67,10 +71,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _leave(code: int) -> None:
-    """End the process as it is: last in, first out, before what libraries do at the exit.
+    """End the process as it is.
 
-    Simulators and compilers that were interrupted at any point may crash there. Whatever a run has
-    to keep is on disk by now.
+    After an interrupt that comes first of all that is done at the exit, where simulators and
+    compilers that were interrupted at any point may crash. Whatever a run has to keep is on disk by
+    now.
     """
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):  # its reader may have gone
@@ -98,8 +103,9 @@ def _dispatch(arguments: list[str]) -> int:
         return 0
     name, rest = arguments[0], arguments[1:]
     if name not in COMMANDS:
-        close = get_close_matches(name, COMMANDS, n=1)
-        hint = f"did you mean '{close[0]}'?" if close else f"choose from {', '.join(COMMANDS)}"
+        from etairl.types import did_you_mean  # not for what needs no hint: it takes a moment
+
+        hint = did_you_mean(name, COMMANDS, f"choose from {', '.join(COMMANDS)}")
         print(f"etairl: unknown command '{name}'; {hint}", file=sys.stderr)
         return 2
     if (text := short_help(name, rest)) is not None:
@@ -108,10 +114,15 @@ def _dispatch(arguments: list[str]) -> int:
     choose_device(rest)
     with _held_interrupt(), Waiting("loading"):
         module = import_module(f"etairl.cli.{name}")
+        from etairl.storage import UnreadableError
         from etairl.types import InputError
 
     try:
         return module.run(rest)
+    except UnreadableError as error:
+        hint = "copy the folder again from where it is whole, or make it anew"
+        print(f"etairl {name}: {error}; {hint}", file=sys.stderr)
+        return 2
     except InputError as error:
         print(f"etairl {name}: {error}", file=sys.stderr)
         return 2
@@ -139,11 +150,12 @@ def _held_interrupt() -> Iterator[None]:
 
 
 def _help() -> str:
+    """All commands, on one screen of 80 columns."""
     rows = "\n".join(f"  {name:<10} {summary}" for name, summary in COMMANDS.items())
     return (
         "usage: etairl COMMAND [options]\n\n"
-        "Generalised inverse reinforcement learning: learn a policy and a cost from "
-        "demonstrations,\nand say with numbers how well the behaviours match.\n\n"
+        "Generalised inverse reinforcement learning: learn a policy and a cost from\n"
+        "demonstrations, and say with numbers how well the behaviours match.\n\n"
         f"commands:\n{rows}\n\n"
         "  etairl COMMAND --help tells more; etairl --version tells the version."
     )

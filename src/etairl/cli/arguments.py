@@ -2,22 +2,40 @@
 
 import contextlib
 import io
+import itertools
 import os
 import re
 import shutil
 import sys
 import textwrap
+from collections.abc import Callable
 from decimal import Decimal
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import tyro
 
 from etairl.types import InputError
 
+RunFolder = Annotated[
+    tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN", help="the run directory")
+]
+KeptPolicy = Annotated[
+    Literal["final", "best"],
+    tyro.conf.arg(
+        help="the policy that the run kept, or the one that played when its MMD² of mu was smallest"
+    ),
+]
+Trusted = Annotated[
+    bool,
+    tyro.conf.arg(help="import code that the run names: an environment or features of its own"),
+]
 Parsed = TypeVar("Parsed")
 _WIDEST_TEXT = 100  # columns; longer lines are hard to read
 # Without UTF-8 a box has blanks for its sides, and rows of hyphens.
-_BOX = r"\x1b\[[0-9;]*m|\[/?[a-z]+\]|[│╭╮╰╯─]+|-{4,}"
+_COLOUR = r"\x1b\[[0-9;]*m"
+_FRAME = r"[│╭╮╰╯─]+|-{4,}"
+_BOX = rf"{_COLOUR}|\[/?[a-z]+\]|{_FRAME}"
 
 
 def _unknown(words: str) -> str:
@@ -73,6 +91,25 @@ def _whole_numbers(
     )
 
 
+@_SPELLINGS.primitive_rule
+def _perhaps_nothing(
+    info: tyro.constructors.PrimitiveTypeInfo,
+) -> tyro.constructors.PrimitiveConstructorSpec[Any] | None:
+    """What may be left out is called by what it is where it is given."""
+    members = get_args(info.type)
+    kind = next((member for member in members if member in _READERS), None)
+    if len(members) != 2 or type(None) not in members or kind is None:
+        return None
+    metavar, read = _READERS[kind]
+    return tyro.constructors.PrimitiveConstructorSpec(
+        nargs=1,
+        metavar=metavar,
+        instance_from_str=lambda words: None if words[0] in ("none", "None") else read(words[0]),
+        is_instance=lambda value: value is None or isinstance(value, kind),
+        str_from_instance=lambda value: ["none" if value is None else str(value)],
+    )
+
+
 def whole(word: str) -> int:
     """Read a whole number, exactly, in any of its spellings."""
     if re.fullmatch(r"[+-]?\d+(\.\d+)?[eE]\d\d?", word):
@@ -83,6 +120,14 @@ def whole(word: str) -> int:
         return int(word)
     except ValueError:
         raise ValueError(f"{word!r} is not a whole number") from None
+
+
+_READERS: dict[type, tuple[str, Callable[[str], Any]]] = {
+    int: ("INT", whole),
+    float: ("FLOAT", float),
+    str: ("TEXT", str),
+    Path: ("PATH", Path),
+}
 
 
 def parse(config: type[Parsed], arguments: list[str], command: str) -> Parsed:
@@ -121,13 +166,23 @@ class _Wrapped:
     def write(self, text: str) -> int:
         """Write the text, its long lines wrapped."""
         width = min(_WIDEST_TEXT, shutil.get_terminal_size().columns)
-        lines = text.split("\n")
-        long = [len(line) > width and not re.search(_BOX, line) for line in lines]
-        parts = (
-            textwrap.fill(line, width, break_long_words=False) if is_long else line
-            for line, is_long in zip(lines, long, strict=True)
-        )
-        return self._stream.write("\n".join(parts))
+        groups = itertools.groupby(text.split("\n"), _is_prose)
+        parts = (_filled(list(lines), width) if prose else lines for prose, lines in groups)
+        return self._stream.write("\n".join(itertools.chain.from_iterable(parts)))
+
+
+def _is_prose(line: str) -> bool:
+    """A line of a paragraph: not empty, not indented, not in a box."""
+    return bool(line) and not line[0].isspace() and not re.search(_FRAME, line)
+
+
+def _filled(lines: list[str], width: int) -> list[str]:
+    """A paragraph at most so wide: as it is where it fits; colours are not counted, and go."""
+    plain = [re.sub(_COLOUR, "", line) for line in lines]
+    if max(map(len, plain)) <= width:
+        return lines
+    indent = "    " if plain[0].startswith("usage: ") else ""
+    return [textwrap.fill(" ".join(plain), width, subsequent_indent=indent, break_long_words=False)]
 
 
 def _one_sentence(box: str) -> str:

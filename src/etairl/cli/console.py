@@ -82,7 +82,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     room = out().width
     widths = [max(cell_len(row[i]) + _GAP for row in cells) for i in range(len(columns))]
     longest_word = max(cell_len(word) for row in cells for word in row[0].split() or [""])
-    names = min(widths[0], max(longest_word + _GAP, room - sum(widths[1:]), room // 3))
+    names = min(widths[0], max(longest_word + _GAP, room - sum(widths[1:]), 2 * room // 5))
     shown = 1
     while shown < len(columns) or shown == 1:
         end = shown + 1

@@ -15,31 +15,25 @@ usage: etairl train --env ENV --demos DEMOS -o FOLDER [options]
 
 Learn a policy and a cost from demonstrations.
 
-  -o, --output FOLDER      the run directory; it must not exist yet
-  --env TEXT               a Gymnasium or EnvPool environment; module:Name-v0
-                           imports the module that registers it
-                           (default: {env})
-  --demos TEXT             a name from `etairl demos ls`, a .npz file, or
-                           minari:DATASET (default: {demos})
-  --demonstrations INT     use only the first N of them; none for all
-                           (default: {demonstrations})
-  --algorithm TEXT         megan, gail, emma, wiem, airl or iq; see
-                           `etairl algorithms` (default: {algorithm})
-  --eta TEXT               weighting of the future, such as geometric:0.99,
-                           poisson:25, uniform (default: {eta})
-  --transitions INT        steps in the environment (default: {transitions})
-  --horizon INT            steps of an episode (default: as demonstrated, or
-                           the time limit of the environment)
-  --seed INT               random seed (default: {seed})
-  --preset NAME            where all settings start from: default, off-policy,
-                           near-clone, navigation, fetchreach, paper/hopper, …
-  --config FILE            settings from a TOML file; what is given here wins
+  -o, --output FOLDER   the run directory; it must not exist yet
+  --env TEXT            Name-v0, or module:Name-v0 (default: {env})
+  --demos TEXT          a .npz file, minari:DATASET, or a name from etairl demos
+                        ls (default: {demos})
+  --demonstrations INT  use the first N; none for all (default: {demonstrations})
+  --algorithm TEXT      see etairl algorithms (default: {algorithm})
+  --eta TEXT            weighting of the future, such as dirac:0, poisson:25,
+                        uniform (default: {eta})
+  --transitions INT     steps in the environment (default: {transitions})
+  --horizon INT         steps of an episode (default: as demonstrated, at most
+                        the time limit of the environment)
+  --seed INT            random seed (default: {seed})
+  --preset NAME         where all settings start from: default, off-policy, …
+  --config FILE         settings from a TOML file; what is given here wins
+  --dry-run             check everything, print the settings as TOML
+  --quiet, --json       say only warnings; print the result as JSON
+  --device {{cpu,gpu,tpu}}  where to compute (default: the fastest there is)
 
-  --dry-run                check everything, print the settings as TOML
-  --quiet, --json          say only warnings; print the result as JSON
-  --device {{cpu,gpu,tpu}}   where to compute; the fastest there is if left out
-
-`etairl train --help-all` has all settings."""
+etairl train --help-all has all settings."""
 TRAIN_DEFAULTS = {
     "env": "HalfCheetah-v5",
     "demos": "HalfCheetah-v5-25x500",

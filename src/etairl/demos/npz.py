@@ -4,8 +4,6 @@ A file is data. Arrays of Python objects are refused, and every declared size an
 against the others, and against a limit, before anything is read into memory.
 """
 
-import contextlib
-import os
 import zipfile
 from pathlib import Path
 
@@ -21,6 +19,7 @@ from etairl.demos.npz_arrays import (
     read_array,
     read_header,
 )
+from etairl.storage import appearing_whole
 from etairl.types import InputError, Spec, Trajectories, offsets_of
 
 _LONGEST_TEXT = 200
@@ -93,7 +92,7 @@ def _read_headers(archive: zipfile.ZipFile) -> dict[str, Header]:
             archive.open(member).close()  # is its name the same in both places of the zip file?
             continue
         if name in headers:
-            raise InputError(f"{name} is in the file twice")
+            raise InputError(f"{name} is in the file twice; write it once")
         headers[name] = read_header(archive, member)
     if "spans" not in headers:
         headers.pop("next_observations", None)  # where every step is there they say nothing new
@@ -116,7 +115,9 @@ def _check_headers(headers: dict[str, Header], max_bytes: int) -> None:
         if header.dtype.kind not in kinds:
             raise InputError(f"{name} must be {_KIND_NAMES[kinds]}, it is {header.dtype}")
         if kinds == "U" and header.dtype.itemsize > 4 * _LONGEST_TEXT:
-            raise InputError(f"{name} is longer than {_LONGEST_TEXT} characters")
+            raise InputError(
+                f"{name} is longer than {_LONGEST_TEXT} characters; choose a shorter one"
+            )
         if len(header.shape) != dimensions:
             raise InputError(
                 f"{name} must have {dimensions} dimensions, its shape is {list(header.shape)}"
@@ -216,16 +217,10 @@ def write_npz(demos: Demos, path: Path) -> None:
         "action_names": spec.action_names,
     }
     known = {name: np.asarray(array) for name, array in arrays.items() if array is not None}
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with beside.open("wb") as stream:
+        with appearing_whole(path) as stream:
             np.savez_compressed(stream, allow_pickle=False, **known)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(beside, path)
     except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
-    finally:
-        with contextlib.suppress(OSError):
-            beside.unlink(missing_ok=True)
+        raise InputError(
+            f"{path}: cannot be written ({error.strerror or error}); choose another place"
+        ) from None

@@ -86,7 +86,8 @@ class _OnTop(SolverConfig):
     def warnings(self, eta: Eta, gamma_irl: float, horizon: int) -> list[str]:
         if not self.weighs_time:
             return []
-        return time_warnings(self.kind, eta, self.gamma_rl, gamma_irl, horizon)
+        plain = self.plain.kind
+        return time_warnings(self.kind, plain, eta, self.gamma_rl, gamma_irl, horizon)
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,9 @@ class PPOSettings(SolverConfig):
     @override
     def check(self, omega: Regulariser) -> None:
         if omega.relative:
-            raise InputError(f"ppo does not know the regulariser {omega.name}; use --solver sac")
+            raise InputError(
+                f"{self.kind} does not know the regulariser {omega.name}; use --solver sac"
+            )
 
 
 @dataclass(frozen=True)
@@ -180,7 +183,16 @@ class IQSettings(_OnTop):
         self.plain.check(omega)
         _check_turns(self.kind, self.plain)
         if self.plain.play.expert_share:
-            raise InputError("iq always learns from the expert's transitions: no --expert-share")
+            raise InputError(
+                f"{self.kind} always learns from the expert's transitions; leave --expert-share out"
+            )
+
+
+def family_of(settings: SolverConfig) -> str:
+    """Solvers of one family take each other's settings over where these have one name."""
+    if isinstance(settings, _OnTop) and settings.weighs_time:
+        return settings.plain.kind
+    return settings.kind
 
 
 SOLVERS: dict[str, Callable[[], SolverConfig]] = {

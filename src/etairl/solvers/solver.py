@@ -194,20 +194,20 @@ _MUCH_BEYOND = 0.05
 
 
 def time_warnings(
-    kind: str, eta: Eta, gamma_rl: float, gamma_irl: float, horizon: int
+    kind: str, plain: str, eta: Eta, gamma_rl: float, gamma_irl: float, horizon: int
 ) -> list[str]:
     """Of a solver that weighs time: where it is plain, what it cannot learn, where players differ.
 
     Args:
-        kind: the name of the solver, which is that of the plain one and `-eta`.
+        kind: the name of the solver.
+        plain: that of the solver which does not weigh time.
         eta: the weighting.
-        gamma_rl: the discount of the solver.
+        gamma_rl: the discount of both.
         gamma_irl: the discount of the cost player's draws.
         horizon: steps of an episode.
     """
     said, beta, beyond = [], eta.discount(gamma_rl), eta.tail(horizon) or 0.0
     if beta is not None:
-        plain = kind.removesuffix("-eta")
         said.append(f"with eta {eta}, {kind} is {plain} with discount {beta:g}: one critic")
     elif has_clock(eta) and beyond > _MUCH_BEYOND:
         said.append(

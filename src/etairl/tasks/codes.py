@@ -51,8 +51,7 @@ class Codes:
 
     def check(self, tasks: Tasks) -> None:
         """Refuse rows that are no codes."""
-        ones = (tasks == 1.0).sum(axis=1)
-        if not ((ones == 1) & ((tasks == 0.0).sum(axis=1) == self.number - 1)).all():
+        if not are_codes(tasks):
             raise InputError(f"a code has a single 1 and {self.number - 1} zeros")
 
     def costs(
@@ -73,6 +72,12 @@ class Codes:
         return self.distances(states).min(axis=1) <= self.goals.tolerance
 
 
+def are_codes(rows: Num[np.ndarray, "n codes"]) -> bool:
+    """Whether each row has a single 1, and zeros."""
+    ones, zeros = (rows == 1.0).sum(axis=1), (rows == 0.0).sum(axis=1)
+    return bool(((ones == 1) & (zeros == rows.shape[1] - 1)).all())
+
+
 def without_tasks(t: Trajectories, codes: int, seed: int = 0) -> Trajectories:
     """Demonstrations whose tasks are gone: in their place are codes that mean nothing.
 
@@ -82,7 +87,9 @@ def without_tasks(t: Trajectories, codes: int, seed: int = 0) -> Trajectories:
         seed: of the codes.
     """
     if t.tasks is None:
-        raise InputError("these demonstrations have no tasks that could be left out")
+        raise InputError(
+            "these demonstrations have no tasks that could be left out; leave --codes away"
+        )
     drawn = np.random.default_rng([seed, 23]).integers(codes, size=len(t))
     rows = np.eye(codes, dtype=np.float32)[drawn]
     known = t.obs_dim - t.tasks.shape[1]

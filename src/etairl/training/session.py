@@ -27,7 +27,7 @@ from etairl.locks import held
 from etairl.runs import RunDirectory, every_seconds
 from etairl.solvers.policy import ActionScaling
 from etairl.storage import reading
-from etairl.training.config_files import code_in, read_config
+from etairl.training.config_files import read_config, trust_option
 from etairl.training.deciding import copy_player, gone_back, recovers, slowed
 from etairl.training.events import EventLog
 from etairl.training.measuring import check_finite, measure, write_result
@@ -97,7 +97,9 @@ def open_run(
         if not resume:
             refuse_begun(directory)  # by another command, just now
         if directory.finished:
-            raise InputError(f"{path} was finished by another command just now")
+            raise InputError(
+                f"{path} was finished by another command just now; see etairl evaluate"
+            )
         resumed = directory.open(encode(config), demonstrations=prepared.digest)
         keep_generator(prepared, path)
         yield Session(directory, prepared, resumed, checkpoint_seconds)
@@ -105,8 +107,7 @@ def open_run(
 
 def resume_command(run: Path, config: TrainConfig | None = None) -> str:
     """How a run is resumed on the command line, with the user's word where it names code."""
-    trust = " --trust" if config is not None and code_in(config) else ""
-    return f"etairl resume {run}{trust}"
+    return f"etairl resume {run}{trust_option(config) if config is not None else ''}"
 
 
 def refuse_begun(directory: RunDirectory) -> None:
@@ -201,8 +202,22 @@ class Session:
             raise
         finally:
             events.close()
+        self._finish(reached, buffer, scale, tell)
+
+    def _finish(
+        self,
+        reached: Reached,
+        buffer: EpisodeBuffer,
+        scale: ReturnScale | None,
+        tell: Callable[[str], object],
+    ) -> None:
+        """Write the result; where that is interrupted, nothing but the comparison is lost."""
         players = reached.state, reached.best
-        write_result(prepared, directory, *players, buffer, self.rows, scale, tell)
+        try:
+            write_result(self.prepared, self.directory, *players, buffer, self.rows, scale, tell)
+        except KeyboardInterrupt:
+            self._checkpoint(reached, buffer)
+            raise
 
     def _cycles(self, reached: Reached, buffer: EpisodeBuffer) -> Iterator[Cycle]:
         """The game from there on, slower after each recovery."""

@@ -114,7 +114,7 @@ class TrainConfig:
         self.choices.check_solver(self.solver.kind, self.frozen_cost is not None)
         if self.frozen_cost is None:  # a cost that learns no more goes with every solver
             price, weighs_time = self.solver.temperature, self.solver.weighs_time
-            self.cost.check(Players(self.regulariser, price, weighs_time))
+            self.cost.check(Players(self.regulariser, price, weighs_time, self.algorithm))
             self.choices.check(self.cost, self.eta)
 
     @staticmethod
@@ -139,7 +139,9 @@ class TrainConfig:
                 "different times; leave --eta out, or give both the same weighting"
             )
         if self.cost.needs_next:
-            raise InputError("this cost looks at next states, which --idle does not generate")
+            raise InputError(
+                "this cost looks at next states, which --idle does not generate; leave --idle out"
+            )
         if self.mode == "absorbing":
             raise InputError("--idle does not know absorbing states; use another --mode")
 

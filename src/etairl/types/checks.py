@@ -112,10 +112,11 @@ def _check_array(name: str, array: np.ndarray, kinds: str, shape: tuple[int, ...
     if floating and (bad := ~(np.abs(array) <= _LARGEST)).any():
         first = tuple(int(i) for i in np.argwhere(bad)[0])
         value = array[first]
+        many = "1 value is" if bad.sum() == 1 else f"{bad.sum()} values are"
         word = "NaN" if np.isnan(value) else "infinite" if np.isinf(value) else f"{value:.3g}"
         raise InputError(
-            f"{name}{list(first)} is {word}, one of {int(bad.sum())} that are NaN, infinite or "
-            f"beyond {_LARGEST:g}; remove those episodes before learning from them"
+            f"{name}{list(first)} is {word} ({many} NaN, infinite or beyond {_LARGEST:g}); remove "
+            "those episodes before learning from them"
         )
 
 
