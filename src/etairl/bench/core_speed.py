@@ -75,7 +75,7 @@ def bench_cores(
             turns.append(Turn(worker, "cycle", transitions))
         both, one = in_turn(turns, rounds)
     ratio, fastest = Ratio.of(both, one), min(one) / min(both)
-    options = [f"--{name.replace('_', '-')} {value:g}" for name, value in case.changed.items()]
+    options = [f"--{name.replace('_', '-')} {value}" for name, value in case.changed.items()]
     return CoreSpeed(
         " ".join([case.preset, *options]),
         environment,
