@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tiny import TINY
 
-from etairl.bench import cycle_speed, draw_speed, exact_speed, solver_speed, study_speed
+from etairl.bench import core_speed, cycle_speed, draw_speed, exact_speed, solver_speed, study_speed
 from etairl.bench.measuring_speed import bench_measuring
 from etairl.bench.race import Look, outcome, race
 from etairl.tasks import make_task
@@ -48,6 +48,23 @@ def test_a_cycle_is_timed_with_the_same_simulation_on_both_sides():
     assert 0 < found.played < min(found.megan, found.gail)
     assert found.ratio_to_gail == pytest.approx(found.megan / found.gail)
     assert found.ratio_to_simulator == pytest.approx(found.megan / found.simulator)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not core_speed.can_compare(), reason="needs two cores, and Linux")
+def test_a_cycle_is_timed_on_one_core_and_on_two():
+    changed = {"updates_per_step": 1.0, "at_once": 25, "hidden": (8,), "hidden_d": (8,)}
+    case = core_speed.Case("off-policy", changed, limit=0.01)
+    found = core_speed.bench_cores(case, horizon=26, rounds=3)
+    assert found.settings.startswith("off-policy --updates-per-step 1.0 --at-once 25")
+    assert found.lowest <= found.ratio <= found.highest
+    assert min(found.one_core, found.both_cores, found.fastest) > 0
+    assert found.ok == (found.fastest >= 0.01)
+
+
+def test_cycles_on_both_cores_need_two(monkeypatch):
+    monkeypatch.setattr(core_speed, "cores", lambda: 1)
+    assert not core_speed.can_compare()
 
 
 def test_the_share_of_measuring_is_that_of_a_whole_run():

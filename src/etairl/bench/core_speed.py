@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from etairl.bench.interleaved import Contestant, Ratio, Turn, Worker, in_turn
 from etairl.studies.processes import cores
-from etairl.types import InputError
+from etairl.training.flat import configure
 
 _WORKS = Path(__file__).with_name("works_of_etairl.py")
 
@@ -28,6 +28,7 @@ CASES = (
     Case("off-policy", {"updates_per_step": 1.0}),
     Case("default", {}),
 )
+"""an update for each transition: critics and actor at once, and in turn; and on-policy"""
 
 
 @dataclass(frozen=True)
@@ -45,30 +46,36 @@ class CoreSpeed:
     lowest: float
     highest: float
     fastest: float
-    """ratio of the fastest round of either: what is left where other programs want the cores"""
+    """ratio of the fastest rounds: what is left where other programs want the cores, too"""
     limit: float | None
     """of `fastest`"""
     ok: bool
 
 
-def bench_cores(case: Case, environment: str, horizon: int = 125, rounds: int = 9) -> CoreSpeed:
-    """Cycles with four copies or eight, by the preset, in a process for either side."""
-    if not hasattr(os, "sched_setaffinity") or cores() < 2:
-        raise InputError("one core can be compared with both where there are two, on Linux")
-    config: dict[str, Any] = {"env": environment, "demos": f"{environment}-25x500", "mode": "fixed"}
-    config |= {"horizon": horizon, **case.changed}
+def can_compare() -> bool:
+    """Whether there are two cores, and a process can be kept to one."""
+    return hasattr(os, "sched_setaffinity") and cores() > 1
+
+
+def bench_cores(
+    case: Case, environment: str = "HalfCheetah-v5", horizon: int = 100, rounds: int = 9
+) -> CoreSpeed:
+    """Cycles in a process that may use two cores, and in one that may use one."""
+    changed: dict[str, Any] = {"env": environment, "demos": f"{environment}-25x500"}
+    changed |= {"mode": "fixed", "horizon": horizon, **case.changed}
+    transitions = configure(case.preset, **changed).girl.episodes * horizon
     with ExitStack() as stack:
         turns = []
         for many in (2, 1):
             title = f"a cycle on {many} of the cores"
             side = Contestant(title, Path(sys.executable), _WORKS, cores=many, own=True)
             worker = stack.enter_context(Worker(side))
-            settings = {"preset": case.preset, "config": config, "cores": many}
+            settings = {"preset": case.preset, "config": changed, "cores": many}
             worker.make("cycle", "cycle", settings)
-            turns.append(Turn(worker, "cycle", 8 * horizon))
+            turns.append(Turn(worker, "cycle", transitions))
         both, one = in_turn(turns, rounds)
     ratio, fastest = Ratio.of(both, one), min(one) / min(both)
-    options = [f"--{name.replace('_', '-')} {value:g}" for name, value in case.changed.items()]
+    options = [f"--{name.replace('_', '-')} {value}" for name, value in case.changed.items()]
     return CoreSpeed(
         " ".join([case.preset, *options]),
         environment,

@@ -28,7 +28,8 @@ class BenchConfig:
     what: Annotated[tyro.conf.Positional[BenchName], tyro.conf.arg(metavar="WHAT")] = "all"
     """sampling: index draws beside a plain uniform draw, MMD² beside its matrix products;
     solver: gradient updates, and rollouts beside the bare simulator; run: a cycle of MEGAN beside
-    one of GAIL and beside the bare simulator; measuring: MMD² while training, as a share of a run;
+    one of GAIL and beside the bare simulator, a cycle on both cores beside the same on one;
+    measuring: MMD² while training, as a share of a run;
     study: runs side by side beside runs one by one;
     growth: a cycle of a run with 10⁵ to 10⁷ transitions behind it, memory of a full replay, a
     study of 1,000 runs;
@@ -131,11 +132,16 @@ def _solver(_: BenchConfig) -> Speeds:
 
 
 def _run(_: BenchConfig) -> Speeds:
+    from etairl.bench.core_speed import CASES, bench_cores, can_compare
     from etairl.bench.cycle_speed import bench_run
     from etairl.training.flat import configure
 
     cases = [configure(name, mode="fixed") for name in ("paper/hopper", "paper/ant")]
-    return {"runs": [bench_run(case) for case in track(cases, "timing cycles")]}
+    sides = CASES if can_compare() else ()
+    return {
+        "runs": [bench_run(case) for case in track(cases, "timing cycles")],
+        "cores": [bench_cores(case) for case in track(sides, "timing cycles on one core and all")],
+    }
 
 
 def _measuring(_: BenchConfig) -> Speeds:
