@@ -94,7 +94,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     begin = time.perf_counter()
     works = runpy.run_path(str(WORKS))
-    trajectories = works["read"](given.demonstrations, 10)
+    trajectories = works["read_demonstrations"](given.demonstrations, 10)
     horizon = max(len(t.acts) for t in trajectories)
     off_policy = given.learner == "sac"
     settings = SAC if off_policy else SETTINGS[given.environment.partition("-")[0]]
@@ -105,10 +105,10 @@ def main() -> None:
         max_episode_steps=horizon,
     )
     if off_policy:
-        learner = works["sac"](world, {}, given.seed)
+        learner = works["sac_learner"](world, {}, given.seed)
     else:
-        learner = on_policy(works["ppo"], world, settings, given.seed)
-    trainer = works["make"](world, learner, trajectories, settings["trainer"])
+        learner = on_policy(works["ppo_learner"], world, settings, given.seed)
+    trainer = works["gail_trainer"](world, learner, trajectories, settings["trainer"])
     spent = time.perf_counter() - begin
     expert = float(np.mean([t.rews.sum() for t in trajectories]))
     test = gymnasium.make(given.environment, max_episode_steps=horizon)

@@ -15,6 +15,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -59,22 +60,21 @@ def fresh(study: Study, job: Job, changed: bool) -> Path:
 
 def retrain(study: Study, expert: Path | None) -> None:
     """Fresh policies on all costs, one after the other."""
-    for job in finished(study):
-        for changed in (True, False):
-            target, words = fresh(study, job, changed), list[str]()
-            if changed:
-                demos = _demonstrations(job.config.env, expert)
-                if demos is None:
-                    print(f"{job.name}: no expert of {CHANGED[job.config.env]}, left out")
-                    continue
-                words = ["--env", CHANGED[job.config.env], "--demos", demos]
-                words += ["--horizon", str(job.config.horizon)]
-            if RunDirectory(target).finished:
+    for changed, job in product((True, False), finished(study)):
+        target, words = fresh(study, job, changed), list[str]()
+        if changed:
+            demos = _demonstrations(job.config.env, expert)
+            if demos is None:
+                print(f"{job.name}: no expert of {CHANGED[job.config.env]}, left out")
                 continue
-            begun = (target / "config.json").is_file()
-            start = ["train", "-o", str(target), "--cost", str(study.run_path(job)), *words]
-            command = ["resume", str(target)] if begun else start
-            subprocess.run([sys.executable, "-m", "etairl", *command], check=True)
+            words = ["--env", CHANGED[job.config.env], "--demos", demos]
+            words += ["--horizon", str(job.config.horizon)]
+        if RunDirectory(target).finished:
+            continue
+        begun = (target / "config.json").is_file()
+        start = ["train", "-o", str(target), "--cost", str(study.run_path(job)), *words]
+        command = ["resume", str(target)] if begun else start
+        subprocess.run([sys.executable, "-m", "etairl", *command], check=True)
 
 
 def _demonstrations(env: str, expert: Path | None) -> str | None:

@@ -33,15 +33,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         result = etairl.train(CONFIG, Path(folder) / "run")
         rows = {row.name: row for row in result.evaluate(10, cloning=False)}
-    print(
-        "s0 = cos(angle), s1 = sin(angle), s2 = speed, a0 = torque; gaps in the expert's spread\n"
-    )
-    print(f"{'feature':<9}{'weight':>8}{'gap of the learner':>22}{'gap of chance':>18}")
+    print("gaps in the expert's spread\n")
+    print(f"{'feature':<34}{'weight':>8}{'gap of the learner':>22}{'gap of chance':>18}")
     chance = {gap.name: gap for gap in rows["random"].features or ()}
     for gap in (rows["learner"].features or ())[:6]:
         other = chance[gap.name]
         print(
-            f"{gap.name:<9}{gap.weight:>8.2f}{gap.gap:>14.2f} ± {gap.standard_error:.2f}"
+            f"{gap.name:<34}{gap.weight:>8.2f}{gap.gap:>14.2f} ± {gap.standard_error:.2f}"
             f"{other.gap:>12.2f} ± {other.standard_error:.2f}"
         )
     for name in ("learner", "random", "expert, held out"):

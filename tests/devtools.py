@@ -1,4 +1,4 @@
-"""A browser that is driven as a visitor drives it: real keys, a real pointer, and what it asks the network for."""
+"""A browser driven as visitors drive it, with keys and a pointer; and what it asks the network."""
 
 import base64
 import json

@@ -30,7 +30,7 @@ EXPECTED = {
     ),
     "06_exact_inverse_rl.py": ("LPAL, phase aware", "MEGAN as it is run: policy off by"),
     "07_imitate_pendulum.py": ("before: cycle 1", "after: cycles 16 to 20", "expert  "),
-    "08_what_explains_the_expert.py": ("feature    weight", "learner            returns", "±"),
+    "08_what_explains_the_expert.py": ("feature", "learner            returns", "±"),
     "09_pay_early.py": (
         "GoStay-v0      sac      ends at 0.",
         "GoStay-v0      sac-eta  ends at 0.5",

@@ -10,10 +10,17 @@ from pathlib import Path
 import pytest
 
 from etairl.bench import peer_environments
-from etairl.bench.interleaved import Ratio, Side, Turn, Worker, in_turn
-from etairl.bench.peer_cases import LIBRARIES, Case, Doer, Start, Theirs, cases, starts
-from etairl.bench.peer_environments import BASELINES, IMITATION, Peers, place, python_of, reason
-from etairl.bench.peers import Beside, Comparison
+from etairl.bench.interleaved import Contestant, Ratio, Turn, Worker, in_turn
+from etairl.bench.peer_cases import LIBRARIES, Case, Doer, Start, Theirs, all_cases, all_starts
+from etairl.bench.peer_environments import (
+    BASELINES,
+    IMITATION,
+    Peers,
+    place,
+    python_of,
+    why_pip_failed,
+)
+from etairl.bench.peers import Comparison
 from etairl.cli import bench, bench_peers
 from etairl.types import InputError
 
@@ -54,7 +61,7 @@ WORKS = {f.__name__: f for f in (sleeping, writing, loud, cores, broken, dying)}
 def side(tmp_path):
     file = tmp_path / "works.py"
     file.write_text(WORKS)
-    return Side("the peer", Path(sys.executable), file)
+    return Contestant("the peer", Path(sys.executable), file)
 
 
 @pytest.fixture
@@ -100,9 +107,12 @@ def test_works_take_turns_and_every_other_round_goes_backwards(side, tmp_path):
     ],
 )
 def test_what_goes_wrong_in_a_worker_is_a_sentence(worker, work, words):
-    with pytest.raises(InputError, match=words):
+    def ask() -> None:
         worker.make("a", work, {})
         worker.run("a", 1)
+
+    with pytest.raises(InputError, match=words):
+        ask()
 
 
 def test_a_worker_that_cannot_begin(side, tmp_path):
@@ -117,9 +127,11 @@ def test_a_worker_that_cannot_begin(side, tmp_path):
 
 
 def test_a_worker_that_gives_no_answer(side):
-    with Worker(side, patience=0.3) as worker:
+    with Worker(side, patience=0.5) as worker:
+        worker._patience, patience = 60.0, worker._patience  # its start may take longer
+        worker.make("a", "sleeping", {"seconds": 60.0})
+        worker._patience = patience
         with pytest.raises(InputError, match="gave no answer in 0 s"):
-            worker.make("a", "sleeping", {"seconds": 5.0})
             worker.run("a", 1)
         process = worker._process
     assert process.poll() is not None
@@ -152,7 +164,7 @@ def case():
 
 
 def test_every_row_is_a_ratio_within_one_run(comparison, case, capsys):
-    (rows,) = comparison.rows([case])
+    (rows,) = comparison.rows([case], [])
     assert [(row.what, row.beside) for row in rows] == [
         ("a nap", "Slow"),
         ("a nap", "Same"),
@@ -164,7 +176,7 @@ def test_every_row_is_a_ratio_within_one_run(comparison, case, capsys):
     assert slow.ok
     assert not same.ok  # it is not a hundred times as slow
     assert (awake.ratio, awake.note, awake.ok) == (None, "never sleeps", True)
-    bench_peers.show(rows)
+    bench_peers.table_of_peers(rows)
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[2] == "!" for line in lines[1:]] == [False, True, False]
     assert "nothing comparable" in lines[3]
@@ -173,19 +185,19 @@ def test_every_row_is_a_ratio_within_one_run(comparison, case, capsys):
 
 def test_starts_are_fresh_processes(comparison, case):
     start = Start("a nap", case.ours, case.theirs)
-    (seconds, *_), (memory, *_) = comparison._started(start)
-    assert seconds.what == "start-up, a nap"
+    (seconds, *_), (memory, *_) = comparison.rows([], [start])
+    assert [seconds.what, memory.what] == ["a nap, time", "a nap, memory"]
     assert seconds.unit == "s"
     assert 0.04 < seconds.ours < 10
     assert memory.unit == "MB"
-    assert 5 < memory.ours < 200
+    assert 5 < memory.ours < 60  # not that of the process which started it
     assert memory.ratio == pytest.approx(1.0, abs=0.2)
 
 
 def test_a_missed_limit_is_the_exit_code(comparison, case):
     def code(limit: float) -> bool:
         theirs = (case.theirs[0]._replace(limit=limit),)
-        (rows,) = comparison.rows([case._replace(theirs=theirs, absent=())])
+        (rows,) = comparison.rows([case._replace(theirs=theirs, absent=())], [])
         return all(row.ok for row in rows)
 
     assert code(1.5)
@@ -195,7 +207,7 @@ def test_a_missed_limit_is_the_exit_code(comparison, case):
 def test_the_peers_are_asked_for_works_that_they_have():
     files = {name: library.works for name, library in LIBRARIES.items()}
     files["etairl"] = "works_of_etairl.py"
-    for case in (*cases(1), *starts(1)):
+    for case in (*all_cases(1), *all_starts(1)):
         for doer in case.doers:
             module = ast.parse((BENCH / files[doer.who]).read_text())
             (works,) = (
@@ -211,7 +223,7 @@ def test_the_peers_are_asked_for_works_that_they_have():
 def test_both_sides_learn_with_the_same_sizes():
     """Limits are those of updates, of the same width and batch."""
     limits = {}
-    for case in cases(1):
+    for case in all_cases(1):
         for their in case.theirs:
             if their.limit is not None:
                 limits.setdefault(their.beside, []).append(their.limit)
@@ -223,7 +235,7 @@ def test_both_sides_learn_with_the_same_sizes():
 
 
 def test_what_runs_beside_the_peers_imports_nothing_of_ours():
-    for name in ("worker.py", "works_of_baselines.py", "works_of_imitation.py"):
+    for name in ("timed_works.py", "works_of_baselines.py", "works_of_imitation.py"):
         tree = ast.parse((BENCH / name).read_text())
         found = [
             alias.name for n in ast.walk(tree) if isinstance(n, ast.Import) for alias in n.names
@@ -248,7 +260,7 @@ def test_what_runs_beside_the_peers_imports_nothing_of_ours():
     ],
 )
 def test_why_an_environment_could_not_be_made(said, words):
-    assert words in reason(said.splitlines())
+    assert words in why_pip_failed(said.splitlines())
 
 
 def test_an_environment_needs_space(tmp_path, monkeypatch):
@@ -259,10 +271,17 @@ def test_an_environment_needs_space(tmp_path, monkeypatch):
 
 
 def test_environments_are_removed_unless_they_are_kept(tmp_path):
-    with pytest.raises(KeyError), place(None) as folder:
-        (folder / "bin").mkdir()
-        raise KeyError
-    assert not folder.exists()
+    made = []
+
+    def stopped() -> None:
+        with place(None) as folder:
+            made.append(folder / "bin")
+            made[0].mkdir()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped()
+    assert not made[0].parent.exists()
     with place(tmp_path / "kept") as folder:
         (folder / "bin").mkdir()
     assert (tmp_path / "kept" / "bin").is_dir()
@@ -300,7 +319,7 @@ def test_an_environment_is_made_once_and_used(tmp_path, monkeypatch):
     assert said[0] == "making an environment for Tiny"
     file = tmp_path / "works.py"
     file.write_text("import tiny_peer\nWORKS = {'answer': lambda settings: lambda units: None}\n")
-    with Worker(Side("Tiny", python, file)) as worker:
+    with Worker(Contestant("Tiny", python, file)) as worker:
         worker.make("a", "answer", {})
         assert worker.ask(about=["tiny_peer"])["versions"] == {"tiny_peer": "1.2"}
     before = len(said)
@@ -331,6 +350,8 @@ def test_without_packages_the_command_says_so(tmp_path, monkeypatch, settings, w
         (["solver", "--peers"], "--peers is a table of its own; leave solver out"),
         (["--keep", "x"], "go with --peers"),
         (["--rounds", "2"], "go with --peers"),
+        (["--rows", "update"], "go with --peers"),
+        (["--peers", "--rows", "tea"], "no row has 'tea'; choose from simulator alone, a step; .*"),
         (["--peers", "--rounds", "0"], "rounds"),
         (["--peers", "--cores", "1000"], "--cores 1000 is more than the"),
     ],
@@ -342,9 +363,9 @@ def test_options_that_do_not_fit(arguments, words):
 
 @pytest.mark.slow  # minutes: compiles all of ours
 def test_all_of_our_own_works_run():
-    own = Side("etairl", Path(sys.executable), BENCH / "works_of_etairl.py", own=True)
+    own = Contestant("etairl", Path(sys.executable), BENCH / "works_of_etairl.py", own=True)
     with Worker(own) as worker:
-        for case in (*cases(1), *starts(1)):
+        for case in (*all_cases(1), *all_starts(1)):
             for doer in case.doers:
                 if doer.who == "etairl":
                     worker.make("a", doer.work, doer.settings)

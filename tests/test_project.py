@@ -76,7 +76,7 @@ def test_no_two_public_things_have_one_name():
     for path in SOURCE.rglob("*.py"):
         for name in defined(ast.parse(path.read_text())):
             homes.setdefault(name, []).append(str(path.relative_to(SOURCE)))
-    entry_points = {"Config", "run", "main"}
+    entry_points = {"Config", "run", "main", "WORKS"}
     measures = {"rho", "mu", "future"}  # exact ones of `tabular`, and the samplers of each
     twins = {name: files for name, files in homes.items() if len(files) > 1}
     assert set(twins) <= entry_points | measures, twins
@@ -114,6 +114,18 @@ def test_words_of_the_field():
         for match in re.findall(odd, path.read_text())
     ]
     assert not found
+
+
+def test_results_are_not_called_found_or_there():
+    """A variable says what it holds; these say nothing."""
+    stored = [
+        f"{path.name}:{node.lineno}: {node.id}"
+        for path in SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        if node.id in ("found", "here", "there", "twins", "meant")
+    ]
+    assert not stored
 
 
 def test_decisions_are_numbered_without_gaps():

@@ -9,15 +9,8 @@ from etairl.buffers import Replay
 from etairl.checkpoints import load_replay, save_replay
 from etairl.locks import held
 from etairl.runs import RunDirectory, no_run, read_metrics, read_result
-from etairl.storage import (
-    UnreadableError,
-    load_tree,
-    read_json,
-    read_rows,
-    save_tree,
-    write_atomic,
-    write_json,
-)
+from etairl.storage import UnreadableError, read_json, read_rows, write_atomic, write_json
+from etairl.trees import load_tree, save_tree
 from etairl.types import InputError, Step
 
 SETTINGS = {"steps": 10, "rate": 0.1}
@@ -414,6 +407,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="No space left"):
         write_atomic(tmp_path / "f", b"new")
     assert (tmp_path / "f").read_bytes() == b"old"
+    assert [path.name for path in tmp_path.iterdir()] == ["f"]
 
 
 def test_a_kill_while_a_run_begins_leaves_a_folder_to_go_on_in(tmp_path):

@@ -20,16 +20,14 @@ from safetensors.numpy import save
 from etairl.buffers import Replay
 from etairl.storage import (
     UnreadableError,
-    arrays_from,
     checksum,
     read_bytes,
     read_json,
     reading,
-    tree_bytes,
-    tree_from,
     write_atomic,
     write_json,
 )
+from etairl.trees import arrays_from, tree_bytes, tree_from
 from etairl.types import InputError
 
 _KEEP = 2

@@ -1,8 +1,28 @@
 """Collect trajectories of a policy on a task."""
 
+from typing import Literal
+
 import numpy as np
 
 from etairl.types import Policy, Task, Trajectories, offsets_of
+
+Rollout = Literal["episodes", "steps"]
+"""what each copy of a task plays in a cycle: an episode to its end, or as many steps as the horizon
+has, with a new episode where one ends early"""
+
+
+def roll_out(
+    kind: Rollout, rng: np.random.Generator, task: Task, policy: Policy, episodes: int
+) -> Trajectories:
+    """A cycle of a learner."""
+    if kind == "steps":
+        return collect_steps(rng, task, policy, task.horizon)
+    return collect(rng, task, policy, episodes)
+
+
+def rows_of_cycle(kind: Rollout, episodes: int, horizon: int) -> int:
+    """The most that a buffer needs for one: every step of a cycle of steps may be an episode."""
+    return episodes * (horizon + 1 if kind == "episodes" else 3 * horizon)
 
 
 def collect(

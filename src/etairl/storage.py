@@ -3,20 +3,13 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
-
-import jax
-import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
+from typing import Any, BinaryIO
 
 from etairl.locks import LOCK
 from etairl.types import InputError
-
-Tree = TypeVar("Tree")
 
 
 class UnreadableError(InputError):
@@ -35,15 +28,26 @@ def reading(path: Path) -> Iterator[None]:
         raise UnreadableError(f"{path}: it is damaged, or of another version ({why})") from None
 
 
-def write_atomic(path: Path, data: bytes) -> None:
-    """The file appears whole or not at all."""
+@contextmanager
+def appearing_whole(path: Path) -> Iterator[BinaryIO]:
+    """A stream into a file that appears under its name once all is written, or never."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    with beside.open("wb") as stream:
+    try:
+        with beside.open("wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(beside, path)
+    finally:
+        with suppress(OSError):  # whatever went wrong is told by its own error
+            beside.unlink(missing_ok=True)
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """The file appears whole or not at all."""
+    with appearing_whole(path) as stream:
         stream.write(data)
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.replace(beside, path)
 
 
 def remove_parts(folder: Path) -> None:
@@ -106,46 +110,3 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 def checksum(data: bytes) -> str:
     """SHA-256, by which a changed file is noticed."""
     return hashlib.sha256(data).hexdigest()
-
-
-def tree_bytes(tree: Any) -> bytes:
-    """The arrays of a PyTree, by name, as safetensors: loading never runs code."""
-    leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
-    return save({jax.tree_util.keystr(key): np.asarray(leaf, order="C") for key, leaf in leaves})
-
-
-def save_tree(path: Path, tree: Any) -> None:
-    """Write the arrays of a PyTree."""
-    write_atomic(path, tree_bytes(tree))
-
-
-def load_tree(path: Path, like: Tree) -> Tree:
-    """A PyTree with the names and shapes of `like`, from a file."""
-    return tree_from(path, read_bytes(path), like)
-
-
-def tree_from(path: Path, data: bytes, like: Tree) -> Tree:
-    """A PyTree with the names and shapes of `like`, from the bytes of a file."""
-    return tree_of(path, arrays_from(path, data), like)
-
-
-def tree_of(path: Path, arrays: Mapping[str, np.ndarray], like: Tree) -> Tree:
-    """A PyTree with the names and shapes of `like`, from arrays; `path` is for the message."""
-    leaves, structure = jax.tree_util.tree_flatten_with_path(like)
-    loaded = []
-    for key, leaf in leaves:
-        name = jax.tree_util.keystr(key)
-        if name not in arrays or arrays[name].shape != np.shape(leaf):
-            raise InputError(  # the file is whole
-                f"{path}: {name} is missing or has another shape; was it made with other settings?"
-            )
-        loaded.append(jax.numpy.asarray(arrays[name]))
-    return jax.tree_util.tree_unflatten(structure, loaded)
-
-
-def arrays_from(path: Path, data: bytes) -> dict[str, np.ndarray]:
-    """The arrays in the bytes of a safetensors file."""
-    try:
-        return load(data)
-    except (SafetensorError, ValueError, KeyError) as error:
-        raise UnreadableError(f"{path}: cannot be read ({error})") from None

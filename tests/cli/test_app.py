@@ -69,7 +69,7 @@ def test_version_and_no_command():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("etaa",), "unknown command 'etaa'; did you mean 'eta'?"),
+        (("etaa",), "unknown command 'etaa'; did you mean eta?"),
         (
             ("xyz",),
             "choose from demo, train, resume, evaluate, study, report, explain",
@@ -89,7 +89,7 @@ def test_version_and_no_command():
         (("demos", "info", "minari:walk"), "it ends in a version, like walk-v0"),
         (("eta", "dirac:0", "-o", "law.xyz"), "a figure's name ends in .png, .svg, .pdf"),
         (("eta",), "name a weighting"),
-        (("demos", "infos", "x"), "unknown action 'infos'; did you mean 'info'?"),
+        (("demos", "infos", "x"), "unknown action 'infos'; did you mean info?"),
         (("demos", "info", "walc.npz"), "did you mean walk.npz?"),
         (("demos", "info", "."), "is a folder; name one .npz file in it"),
         (("demos", "info", "walk.npz", "--episodes", "9"), "asked for 9 episodes"),

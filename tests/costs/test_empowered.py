@@ -78,4 +78,4 @@ def test_refusals():
     with pytest.raises(InputError, match="empowerment must be >= 0"):
         EmpoweredConfig(empowerment=-1.0)
     with pytest.raises(InputError, match="eairl needs the regulariser entropy, got none"):
-        EmpoweredConfig().check(Players(Unregularised(), 1.0, False))
+        EmpoweredConfig().check(Players(Unregularised(), 1.0, False, "eairl"))

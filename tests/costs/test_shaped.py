@@ -88,8 +88,11 @@ def flat_networks():
 @pytest.mark.parametrize(
     ("players", "message"),
     [
-        (Players(Entropy(), 1.0, True), "airl goes with --solver sac"),
-        (Players(KullbackLeibler(), 1.0, False), "airl needs the regulariser entropy, got kl"),
+        (Players(Entropy(), 1.0, True, "airl"), "airl goes with --solver sac"),
+        (
+            Players(KullbackLeibler(), 1.0, False, "airl"),
+            "airl needs the regulariser entropy, got kl",
+        ),
         (Players(Entropy(), None, False), "its temperature is 1, got None"),
     ],
 )

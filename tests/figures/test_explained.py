@@ -44,12 +44,13 @@ def found(result) -> RunExplanation:
 def data(result, found) -> dict:
     pixels = np.zeros((12, 16, 3), np.uint8)
     pictures = tuple(FilmFrame(step, pixels + np.uint8(5 * step)) for step in (0, 20, 40))
-    return explanation_data(result, found, Film(None, pictures, pictures))
+    both = {0: pictures}, {0: pictures}
+    return explanation_data(result, found, Film(None, *both))
 
 
 def test_a_run_explains_itself(result, found):
     t = found.learner.trajectories
-    assert found.names == ("s0", "s1", "s2", "a0")
+    assert found.names == ("cos angle", "sin angle", "angular velocity", "torque")
     expected = result.cost(t.observations, t.actions)
     assert found.learner.costs == pytest.approx(expected, abs=1e-5)
     assert found.learner.by_time == pytest.approx(expected.reshape(4, 50).mean(axis=0), abs=1e-5)

@@ -311,7 +311,7 @@ def test_all_numbers_share_one_program(rng):
         solver = PPO(replace(SMALL, hidden=(5,), **change), CONTINUOUS)
         drawn = solver.draw(rng, data)
         solver.updates(jax.random.key(1), solver.init(jax.random.key(0)), drawn)
-        counts.append(PPO._updates._cache_size())
+        counts.append((PPO._lesson._cache_size(), PPO._learn._cache_size()))
     assert counts[0] == counts[1]
 
 

@@ -119,6 +119,23 @@ def test_a_study_that_asks_for_none_shows_the_end_of_its_runs(tmp_path):
     assert "MMD² of Hopper-v5 is of states alone: those demonstrations have no actions." in said
 
 
+def test_parts_of_one_set_are_told_apart(tmp_path):
+    parts = [(10, 1), (4, 20)]
+    jobs = [
+        replace(JOBS[0], config=replace(JOBS[0].config, demonstrations=many, every=every))
+        for many, every in parts
+    ]
+    jobs = [replace(job, arm=f"arm {number}") for number, job in enumerate(jobs)]
+    made_up_study(tmp_path / "mine", jobs, lambda job: 0.2, None, "mine")
+    study = Study.open(tmp_path / "mine", "mine", None, jobs, evaluate=50)
+    for job in study.jobs:
+        rows = [policy("learner", 950.0), policy("behaviour cloning", 900.0)]
+        write_json(study.run_path(job) / "evaluation.json", rows)
+    arms = [entry["arm"] for entry in report_data(study)["evaluation"]]
+    name = JOBS[0].config.demos
+    assert arms[2:] == [f"{name}, 10 of them", f"{name}, 4 of them, one step in 20"]
+
+
 def test_another_number_of_episodes_is_evaluated_again(study):
     more = Study.open(study.path, "mine", None, JOBS, evaluate=60)
     assert not any(more.evaluated(job) for job in more.jobs)

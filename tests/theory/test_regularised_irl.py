@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from etairl.costs.adversarial import DiscriminatorConfig
-from etairl.costs.family import Players, Points
+from etairl.costs.family import Players, Points, View
 from etairl.costs.regularised import RegularisedConfig, RegularisedCost
 from etairl.regularisers import Entropy, KullbackLeibler, Tsallis, Unregularised
 from etairl.tabular.exact_measures import rho
@@ -78,7 +78,9 @@ def test_the_networks_learn_it_where_the_learner_is_the_expert(omega):
     obs = jnp.eye(6)[states[rows]]
     seen = Points(obs, jnp.asarray(actions[rows, None], jnp.float32), obs)
     network = DiscriminatorConfig(hidden_d=(), gradient_penalty=0.0, lr_d=0.03)
-    made = RegularisedCost(RegularisedConfig(network=network), Spec(6, 1, None, None, 3), omega)
+    made = RegularisedCost(
+        RegularisedConfig(network=network), View(Spec(6, 1, None, None, 3)), omega
+    )
     logs = jnp.asarray(np.log(expert).ravel()[rows], jnp.float32)
     many = Points(*(jnp.broadcast_to(x, (600, *x.shape)) for x in seen))
     state = made.init(jax.random.key(0), seen)
@@ -99,7 +101,7 @@ def test_the_networks_learn_it_where_the_learner_is_the_expert(omega):
 def test_the_cost_of_a_density_by_quadrature(omega):
     r"""One action: $\int\pi_w(c_w + \varphi(\log\pi_w))\,da = 0$, the value of every state."""
     made = RegularisedCost(
-        RegularisedConfig(network=DiscriminatorConfig(hidden_d=(8,))), SPEC, omega
+        RegularisedConfig(network=DiscriminatorConfig(hidden_d=(8,))), View(SPEC), omega
     )
     obs = jnp.asarray(np.random.default_rng(0).normal(size=(1, 2)), jnp.float32)
     state = made.init(jax.random.key(0), Points(jnp.eye(2), jnp.zeros((2, 1)), jnp.eye(2)))
@@ -117,7 +119,7 @@ SPEC = Spec(2, 1, (-1.0,), (1.0,))
 
 
 def test_where_nothing_is_decided_nothing_is_read():
-    made = RegularisedCost(RegularisedConfig(), SPEC, Entropy(), absorbing=True)
+    made = RegularisedCost(RegularisedConfig(), View(SPEC, absorbing=True), Entropy())
     seen = Points(jnp.asarray([[0.3, 0.0], [0.0, 1.0]]), jnp.zeros((2, 1)), jnp.zeros((2, 2)))
     state = made.init(jax.random.key(0), seen)
     alone = np.asarray(made.portable()(state, *seen))
@@ -129,9 +131,12 @@ def test_it_is_read_through_the_regulariser():
     config = RegularisedConfig()
     config.check(Players(Tsallis(), 1.0, False))
     for players, message in (
-        (Players(Unregularised(), 1.0, False), "take entropy or tsallis:Q, not none"),
-        (Players(Entropy(), 0.1, False), "the temperature 1, got 0.1"),
-        (Players(Entropy(), 1.0, True), "rairl goes with --solver sac or ppo"),
+        (
+            Players(Unregularised(), 1.0, False),
+            "needs the regulariser entropy or tsallis, got none",
+        ),
+        (Players(Entropy(), 0.1, False), "its temperature is 1, got 0.1"),
+        (Players(Entropy(), 1.0, True, "rairl"), "rairl goes with --solver sac or ppo"),
     ):
         with pytest.raises(InputError, match=message):
             config.check(players)

@@ -16,6 +16,8 @@ from tiny import TINY, few
 import etairl
 from etairl.cli.app import main
 from etairl.storage import read_json, write_json
+from etairl.training.card_text import CardFacts, card_text
+from etairl.training.flat import configure
 from etairl.types import InputError
 
 NASTY = 'x](http://e.x) | <img src=x onerror=alert(1)>\n---\n"\\ ` $'
@@ -154,6 +156,15 @@ def test_texts_of_users_are_text(run, tmp_path):
     assert [line for line in lines if line.startswith("---")] == []
     tables = [line for line in lines if line.startswith("| ")]
     assert len({line.count("|") for line in tables if "&#" in line or "learner" in line}) == 1
+
+
+@pytest.mark.parametrize(("features", "times"), [("quadratic", 0), ("mine:features", 3)])
+def test_its_commands_say_trust_where_its_settings_name_code(run, features, times):
+    result = etairl.Result(run)
+    config = configure(result.config, algorithm="emma", features=features)
+    demos = etairl.load_demos(config.demos)
+    facts = CardFacts("x", config, result.metrics, [], {}, demos, "the demonstrations", "Ours.")
+    assert card_text(facts).count(" --trust") == times
 
 
 def test_what_is_no_card_is_said(run, card, tmp_path, capsys):

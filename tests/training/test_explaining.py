@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from etairl.costs.family import Points
-from etairl.evaluation.moments import mean_by_time, relabelled, smoothed, top_rows
+from etairl.evaluation.moments import excess, mean_by_time, relabelled, smoothed, top_rows
 from etairl.tasks.navigation_world import LakeWorld
 from etairl.training.attribution import Attribution
 from etairl.training.cost_curves import Explained
@@ -123,6 +123,29 @@ def test_the_check_says_real_of_noise_as_often_as_it_promises(rng):
         called += not all(check.noise for check in checks)
     assert called / 300 <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / 300)
     assert called > 0
+
+
+@pytest.mark.parametrize("demonstrations", [1, 2, 5])
+def test_few_demonstrations_do_not_make_every_moment_real(rng, demonstrations):
+    """Equal sides, 100 times; 5 % ± 4 standard errors of 2.2 %."""
+    called = 0
+    for _ in range(100):
+        x = rng.normal(size=(demonstrations + 21, STEPS, 1))
+        usual, own = episodes(x[:demonstrations]), episodes(x[demonstrations:])
+        values = [t.observations[:, 0].astype(np.float64) for t in (own, usual)]
+        above, _ = excess(own, values[0], usual, values[1])
+        apart, _ = excess(usual, values[1], usual, values[1], apart=True)
+        tops = [e.reshape(-1, STEPS).max(axis=1)[:, None] for e in (above, apart)]
+        called += not relabelled(rng, *tops)[0].noise
+    assert called / 100 <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / 100)
+
+
+def test_what_is_usual_at_a_step_takes_four_demonstrations():
+    values = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 10.0])
+    for many, expected in ((3, [3.5, 3.5]), (4, [4.0, 5.5])):
+        usual = episodes(np.zeros((many, 2, 1)))
+        _, means = excess(episodes(np.zeros((1, 2, 1))), np.zeros(2), usual, values[: 2 * many])
+        assert means.tolist() == expected
 
 
 @pytest.mark.parametrize("discrete", [False, True])

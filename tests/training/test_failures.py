@@ -8,7 +8,7 @@ import pytest
 
 import etairl
 from etairl.algorithms.girl import GirlConfig
-from etairl.cli.running import follow
+from etairl.cli.running import RunOptions, follow
 from etairl.costs.adversarial import DiscriminatorConfig
 from etairl.costs.discriminator import GanConfig
 from etairl.demos import Demos, save_demos
@@ -96,7 +96,7 @@ def test_what_diverged_is_not_kept(config, tmp_path):
         etairl.train(wild, tmp_path / "wild")
     assert not RunDirectory(tmp_path / "wild").checkpoints.any
     with pytest.raises(InputError, match=r"\(in cycle 2\); the last checkpoint, of cycle 1, is"):
-        follow(wild, tmp_path / "kept", checkpoint_seconds=0.0, threads=1)
+        follow(wild, tmp_path / "kept", RunOptions(0.0, 1))
 
 
 @pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value")
@@ -104,7 +104,7 @@ def test_players_that_broke_in_the_last_update_are_not_kept(config, tmp_path):
     """1e39 is infinity in single precision; all that the only update reports is from before it."""
     wild = configure(config, solver_updates=1, actor_lr=1e39)
     with pytest.raises(InputError, match=r"in solver.actor.* after cycle 1; there was no check"):
-        follow(wild, tmp_path / "wild", checkpoint_seconds=0.0, threads=1)
+        follow(wild, tmp_path / "wild", RunOptions(0.0, 1))
     assert not RunDirectory(tmp_path / "wild").checkpoints.any
 
 

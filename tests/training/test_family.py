@@ -15,7 +15,7 @@ import etairl
 from etairl.algorithms.registry import ALGORITHMS
 from etairl.cli.app import main
 from etairl.cli.evaluate import print_features
-from etairl.cli.running import follow
+from etairl.cli.running import RunOptions, follow
 from etairl.evaluation.explanation import FeatureGap
 from etairl.evaluation.matching import Distance
 from etairl.evaluation.timeline import Timeline
@@ -51,7 +51,7 @@ def test_evaluate_names_the_features(runs, capsys):
     rows = json.loads(capsys.readouterr().out)
     features = rows[0]["features"]
     assert {f["name"] for f in features} == {
-        s + n for s in ("", "-") for n in ("s0", "s1", "s2", "a0")
+        s + n for s in ("", "-") for n in ("cos angle", "sin angle", "angular velocity", "torque")
     }
     weights = [f["weight"] for f in features]
     assert weights == sorted(weights, reverse=True)
@@ -63,9 +63,9 @@ def test_the_expert_is_closer_than_chance_in_what_matters(runs):
     """Upright means cos = 1: a random pendulum hangs more than 3 standard errors lower."""
     found = etairl.Result(runs / "emma").evaluate(8, cloning=False)
     gaps = {v.name: {g.name: g for g in v.features} for v in found}
-    hanging = gaps["random"]["s0"]
+    hanging = gaps["random"]["cos angle"]
     assert hanging.gap < -3 * hanging.standard_error
-    same = gaps["expert, held out"]["s0"]
+    same = gaps["expert, held out"]["cos angle"]
     assert abs(same.gap) < 4 * same.standard_error
 
 
@@ -159,7 +159,7 @@ def test_a_run_names_the_feature_that_broke(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     config = configure(EMMA, features="brittle:known")
     with pytest.raises(InputError, match=r"feature known0 is nan at a pair of the learner") as told:
-        follow(config, tmp_path / "run", checkpoint_seconds=0.0, threads=1)
+        follow(config, tmp_path / "run", RunOptions(0.0, 1))
     assert "(in cycle 1); there was no checkpoint yet" in str(told.value)
     assert "learning rates" not in str(told.value)
 

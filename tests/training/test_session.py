@@ -145,8 +145,8 @@ def test_policy_and_cost_in_python(result):
     chosen = result.policy(observations)
     assert chosen.shape == (7, 1)
     assert (np.abs(chosen) <= 2.0).all()
-    # Products of one row are added in another order than those of seven.
-    assert result.policy(observations[0]) == pytest.approx(chosen[0], abs=1e-6)
+    # Products of matrices add in another order than those of a matrix and a vector.
+    assert np.allclose(result.policy(observations[0]), chosen[0], atol=1e-6)
     assert np.allclose(result.policy(observations.tolist()), chosen, atol=1e-6)
     assert result.policy([[1, 0, 0]]).shape == (1, 1)
     drawn = result.policy(observations, np.random.default_rng(0))

@@ -10,7 +10,7 @@ as an unbroken one.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
@@ -22,13 +22,11 @@ from etairl.experience import Experience, ExpertBuffer
 from etairl.hyper import is_traced
 from etairl.idle import Generator
 from etairl.measures import FutureSampler
-from etairl.rollouts import collect, collect_steps
+from etairl.rollouts import Rollout, roll_out, rows_of_cycle
 from etairl.solvers.policy import ActionScaling
 from etairl.solvers.solver import Solver, SolverState, fold_in, mean_info
 from etairl.tasks import with_self_loops
 from etairl.types import InputError, Task, Trajectories, check_choice, check_range
-
-Rollout = Literal["episodes", "steps"]
 
 
 @dataclass(frozen=True)
@@ -140,9 +138,7 @@ class Girl:
     def make_buffer(self, task: Task) -> EpisodeBuffer:
         """Memory for the replay, and for the last cycles on which the run is judged."""
         config, spec = self.config, task.spec
-        # Every step of a cycle of steps may be an episode of its own.
-        longest = task.horizon + 1 if config.rollout == "episodes" else 3 * task.horizon
-        cycle = config.episodes * longest
+        cycle = rows_of_cycle(config.rollout, config.episodes, task.horizon)
         wanted = max(config.capacity, config.remaining_cycles * cycle)
         # No run has more rows than three for each transition: beside its steps an episode has what
         # it led to, and perhaps a self-loop. Two cycles more: one that is being added, and one for
@@ -164,10 +160,7 @@ def girl(
         )
         expert.assign_tasks(task, game.seed, cycle, config.episodes)
         policy, before = game.solver.policy(solver_state), transitions
-        if config.rollout == "steps":
-            played = collect_steps(rng, task, policy, task.horizon)
-        else:
-            played = collect(rng, task, policy, config.episodes)  # line 3
+        played = roll_out(config.rollout, rng, task, policy, config.episodes)  # line 3
         transitions += played.steps
         rolled_out = with_self_loops(played, task)
         buffer.extend(rolled_out, scaling.to_solver(rolled_out.actions))

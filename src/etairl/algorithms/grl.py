@@ -16,7 +16,7 @@ from etairl.algorithms.girl import Rollout
 from etairl.buffers import EpisodeBuffer
 from etairl.eta import Eta
 from etairl.experience import Experience
-from etairl.rollouts import collect, collect_steps
+from etairl.rollouts import roll_out, rows_of_cycle
 from etairl.solvers.policy import ActionScaling
 from etairl.solvers.solver import Solver, SolverState
 from etairl.tasks import with_self_loops
@@ -55,17 +55,13 @@ def grl(config: GrlConfig, task: Task, solver: Solver[Any], seed: int = 0) -> It
     """Play, learn from the true costs of the newest cycles, and again."""
     scaling, spec = ActionScaling(task.spec), task.spec
     most = config.episodes * task.horizon
-    # Every step of a cycle of steps may be an episode of its own.
-    rows = (config.memory + 2) * (3 * most if config.rollout == "steps" else most + config.episodes)
+    rows = (config.memory + 2) * rows_of_cycle(config.rollout, config.episodes, task.horizon)
     buffer = EpisodeBuffer(rows, spec.obs_dim, spec.act_dim)
     key_init, key_updates = jax.random.split(jax.random.key(seed))
     state, transitions = solver.init(key_init), 0
     for cycle in range(config.cycles):
         rng = np.random.default_rng([seed, cycle])
-        if config.rollout == "steps":
-            played = collect_steps(rng, task, solver.policy(state), task.horizon)
-        else:
-            played = collect(rng, task, solver.policy(state), config.episodes)
+        played = roll_out(config.rollout, rng, task, solver.policy(state), config.episodes)
         before, transitions = transitions, transitions + played.steps
         played = with_self_loops(played, task)
         buffer.extend(played, scaling.to_solver(played.actions))

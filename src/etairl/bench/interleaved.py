@@ -15,18 +15,18 @@ from typing import Any, NamedTuple
 from etairl.studies.worker import ONE_THREAD
 from etairl.types import InputError
 
-_SCRIPT = Path(__file__).with_name("worker.py")
+_SCRIPT = Path(__file__).with_name("timed_works.py")
 _PATIENCE = 600.0
 """seconds for one answer"""
 
 
-class Side(NamedTuple):
+class Contestant(NamedTuple):
     """Who is timed."""
 
     title: str
     python: Path
     works: Path
-    """a file for `worker.py`"""
+    """a file for `timed_works.py`"""
     cores: int = 1
     own: bool = False
     """whether it may see what this process can import"""
@@ -43,7 +43,7 @@ class Side(NamedTuple):
 class Worker:
     """A process that does works on request, until it is closed."""
 
-    def __init__(self, side: Side, patience: float = _PATIENCE):
+    def __init__(self, side: Contestant, patience: float = _PATIENCE):
         self.side, self._patience = side, patience
         self.begun = time.perf_counter()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115

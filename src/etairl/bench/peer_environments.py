@@ -98,9 +98,15 @@ def _run(command: list[str], peers: Peers, tell: Tell) -> None:
     """Run a command, say what it is at, and explain in a sentence what went wrong."""
     own = os.environ | {"PYTHONPATH": "", "PYTHONUNBUFFERED": "1"}
     own.pop("__PYVENV_LAUNCHER__", None)
-    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     last = list[str]()
-    with subprocess.Popen(command, text=True, errors="replace", env=own, **streams) as process:
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env=own,
+    ) as process:
         assert process.stdout is not None
         try:
             for line in process.stdout:
@@ -113,10 +119,12 @@ def _run(command: list[str], peers: Peers, tell: Tell) -> None:
             process.kill()
             raise
     if process.returncode:
-        raise InputError(f"an environment with {peers.title} could not be made: {reason(last)}")
+        raise InputError(
+            f"an environment with {peers.title} could not be made: {why_pip_failed(last)}"
+        )
 
 
-def reason(lines: list[str]) -> str:
+def why_pip_failed(lines: list[str]) -> str:
     """Why pip failed, in words of a user, from what it said."""
     text = "\n".join(lines)
     if "No space left" in text or "Errno 28" in text:

@@ -1,4 +1,4 @@
-"""What Stable-Baselines3 and SBX are timed at, in an environment of their own (see `worker.py`).
+"""What Stable-Baselines3 and SBX are timed at, in their own environment (see `timed_works.py`).
 
 Nothing of etairl is imported. Their settings are their defaults, but for those that are named.
 """
@@ -18,11 +18,11 @@ from stable_baselines3.common.type_aliases import (  # pyright: ignore[reportMis
     TrainFrequencyUnit,
 )
 
-Work = Callable[[int], object]
-Settings = dict[str, Any]
+_Work = Callable[[int], object]
+_Settings = dict[str, Any]
 
 
-def simulator(settings: Settings) -> Work:
+def _simulator(settings: _Settings) -> _Work:
     """Steps of copies of an environment with actions that stay the same."""
     copies = settings["copies"]
     world = make_vec_env(settings["environment"], copies)
@@ -32,7 +32,7 @@ def simulator(settings: Settings) -> Work:
     return lambda steps: [world.step(actions) for _ in range(steps // copies)]
 
 
-def make(settings: Settings) -> Any:
+def _learner(settings: _Settings) -> Any:
     """Soft actor-critic, not trained yet."""
     algorithm: Any = SAC
     if settings["library"] == "sbx":
@@ -51,9 +51,9 @@ def make(settings: Settings) -> Any:
     )
 
 
-def full(settings: Settings) -> Any:
+def _with_full_replay(settings: _Settings) -> Any:
     """The same with a replay that is full of random numbers."""
-    model = make(settings | {"warmup": 100_000})
+    model = _learner(settings | {"warmup": 100_000})
     model.learn(8)  # makes its log
     rng, replay = np.random.default_rng(0), model.replay_buffer
     for array in (replay.observations, replay.next_observations, replay.rewards):
@@ -63,7 +63,7 @@ def full(settings: Settings) -> Any:
     return model
 
 
-def ended(model: Any) -> None:
+def _wait(model: Any) -> None:
     """Wait for what JAX is still at."""
     if hasattr(model.policy, "qf_state"):
         import jax
@@ -71,9 +71,9 @@ def ended(model: Any) -> None:
         jax.block_until_ready((model.policy.qf_state, model.policy.actor_state))
 
 
-def rollouts(settings: Settings) -> Work:
+def _rollouts(settings: _Settings) -> _Work:
     """Steps with the policy, into the replay."""
-    model, copies = make(settings), settings["copies"]
+    model, copies = _learner(settings), settings["copies"]
     _, callback = model._setup_learn(1_000_000, None)
 
     def work(steps: int) -> None:
@@ -83,27 +83,27 @@ def rollouts(settings: Settings) -> Work:
     return work
 
 
-def updates(settings: Settings) -> Work:
+def _updates(settings: _Settings) -> _Work:
     """Gradient updates from the replay, so many in a call."""
-    model, calls = full(settings), settings["calls"]
+    model, calls = _with_full_replay(settings), settings["calls"]
 
     def work(many: int) -> None:
         for _ in range(many // calls):
             model.train(calls, 256)
-        ended(model)
+        _wait(model)
 
     return work
 
 
-def draws(settings: Settings) -> Work:
+def _draws(settings: _Settings) -> _Work:
     """Transitions drawn and copied, batch by batch; uniformly."""
-    replay, batch = full(settings).replay_buffer, settings["batch"]
+    replay, batch = _with_full_replay(settings).replay_buffer, settings["batch"]
     return lambda many: [replay.sample(batch) for _ in range(many // batch)]
 
 
-def checkpoint(settings: Settings) -> Work:
+def _checkpoint(settings: _Settings) -> _Work:
     """The learner and its replay, to files."""
-    model = full(settings)
+    model = _with_full_replay(settings)
     folder = tempfile.TemporaryDirectory()
 
     def work(times: int) -> None:
@@ -114,22 +114,22 @@ def checkpoint(settings: Settings) -> Work:
     return work
 
 
-def cycle(settings: Settings) -> Work:
+def _cycle(settings: _Settings) -> _Work:
     """Learning on the true rewards: an update after each transition."""
-    model = make(settings)
+    model = _learner(settings)
 
     def work(transitions: int) -> None:
         model.learn(transitions, reset_num_timesteps=False)
-        ended(model)
+        _wait(model)
 
     return work
 
 
 WORKS = {
-    "simulator": simulator,
-    "rollouts": rollouts,
-    "updates": updates,
-    "draws": draws,
-    "checkpoint": checkpoint,
-    "cycle": cycle,
+    "simulator": _simulator,
+    "rollouts": _rollouts,
+    "updates": _updates,
+    "draws": _draws,
+    "checkpoint": _checkpoint,
+    "cycle": _cycle,
 }

@@ -1,8 +1,9 @@
-"""What etairl is timed at beside its peers, in a process of its own (see `worker.py`)."""
+"""What etairl is timed at beside its peers, in a process of its own (see `timed_works.py`)."""
 
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ from etairl.algorithms.expert import (
 from etairl.algorithms.girl import Cycle, as_points
 from etairl.bench.draw_speed import products_of
 from etairl.bench.solver_speed import full_replay
-from etairl.buffers import EpisodeBuffer
+from etairl.buffers import EpisodeBuffer, Episodes
 from etairl.checkpoints import Checkpoints
+from etairl.costs.family import Points
 from etairl.eta import parse_eta
 from etairl.evaluation.mmd import mmd2
 from etairl.measures import FutureSampler
@@ -34,11 +36,11 @@ from etairl.training.flat import configure
 from etairl.training.preparation import Prepared, prepare
 from etairl.types import RejoinableTask, Trajectories, offsets_of
 
-Work = Callable[[int], object]
-Settings = dict[str, Any]
+_Work = Callable[[int], object]
+_Settings = dict[str, Any]
 
 
-def simulator(settings: Settings) -> Work:
+def _simulator(settings: _Settings) -> _Work:
     """Steps of copies of an environment with actions that stay the same."""
     copies = settings["copies"]
     task = make_task(settings["environment"], copies, threads=settings["cores"])
@@ -48,7 +50,7 @@ def simulator(settings: Settings) -> Work:
     return lambda steps: [task.step(actions) for _ in range(steps // copies)]
 
 
-def rollouts(settings: Settings) -> Work:
+def _rollouts(settings: _Settings) -> _Work:
     """Steps with the policy of a soft actor-critic, into the replay."""
     copies = settings["copies"]
     task = make_task(settings["environment"], copies, threads=settings["cores"])
@@ -64,7 +66,7 @@ def rollouts(settings: Settings) -> Work:
     return work
 
 
-def updates(settings: Settings) -> Work:
+def _updates(settings: _Settings) -> _Work:
     """Gradient updates of soft actor-critic from the replay, as many as are asked for in a scan."""
     task = make_task(settings["environment"], 1)
     solver = SAC(SACConfig(hidden=tuple(settings["hidden"])), task.spec)
@@ -93,7 +95,7 @@ def _random_episodes(episodes: int, length: int, obs_dim: int, act_dim: int) -> 
     return Trajectories(normal, actions, nothing, last, offsets, rewards, final)
 
 
-def draws(settings: Settings) -> Work:
+def _draws(settings: _Settings) -> _Work:
     """Transitions drawn by a weighting and copied; all indices at once, as a cycle does."""
     rng, stored = np.random.default_rng(0), settings["stored"]
     played = _random_episodes(stored // 500, 500, *settings["sizes"])
@@ -109,62 +111,59 @@ def draws(settings: Settings) -> Work:
     return work
 
 
-def distances(settings: Settings) -> Work:
+def _distances(settings: _Settings) -> _Work:
     """MMD² of two samples."""
     x, y = _two_samples(settings)
     return lambda times: [mmd2(x, y) for _ in range(times)]
 
 
-def products(settings: Settings) -> Work:
+def _products(settings: _Settings) -> _Work:
     """The three matrix products in it alone."""
     x, y = (sample.astype(np.float32) for sample in _two_samples(settings))
     return lambda times: [products_of([(x, x), (y, y), (x, y)]) for _ in range(times)]
 
 
-def _two_samples(settings: Settings) -> tuple[np.ndarray, np.ndarray]:
+def _two_samples(settings: _Settings) -> tuple[np.ndarray, np.ndarray]:
     x, y = np.random.default_rng(0).standard_normal((2, settings["points"], settings["dims"]))
     return x, y
 
 
-def _prepared(settings: Settings) -> Prepared:
+def _prepared(settings: _Settings) -> Prepared:
     config = configure(settings["preset"], **settings["config"])
     config = replace(config, girl=replace(config.girl, transitions=10**9))
     return prepare(config, threads=settings["cores"])
 
 
-def _played(settings: Settings) -> tuple[Prepared, Cycle, EpisodeBuffer]:
+def _played(settings: _Settings) -> tuple[Prepared, Cycle, EpisodeBuffer]:
     prepared = _prepared(settings)
     buffer = prepared.make_buffer()
     return prepared, next(prepared.cycles(buffer=buffer)), buffer
 
 
-def cost_updates(settings: Settings) -> Work:
+def _cost_updates(settings: _Settings) -> _Work:
     """Updates of the discriminator with their draws, as many as are asked for in a scan."""
     prepared, cycle, buffer = _played(settings)
     game, expert = prepared.game, prepared.expert
-    state, rng, own = cycle.state.cost, np.random.default_rng(0), buffer.newest()
+    state, rng = cycle.state.cost, np.random.default_rng(0)
+    played = buffer.newest()
     shown = expert.replay(0, 0, game.config.episodes, game.config.expert_capacity)
-    sides = ((buffer, own), (expert.buffer, shown))
+    log_prob = partial(game.solver.log_prob, cycle.state.solver)
+
+    def drawn(kept: EpisodeBuffer, episodes: Episodes, shape: tuple[int, int]) -> Points:
+        steps = game.sampler.rows(rng, episodes.offsets, shape[0] * shape[1])
+        return as_points(kept.transitions(episodes.rows(steps), shape))
 
     def work(many: int) -> None:
         nonlocal state
         shape = many, game.config.cost_batch
-        drawn = [
-            as_points(
-                kept.transitions(
-                    episodes.rows(game.sampler.rows(rng, episodes.offsets, shape[0] * shape[1])),
-                    shape,
-                )
-            )
-            for kept, episodes in sides
-        ]
-        state, _ = game.cost.updates(jax.random.key(0), state, *drawn, lambda *_: None)
+        own, theirs = drawn(buffer, played, shape), drawn(expert.buffer, shown, shape)
+        state, _ = game.cost.updates(jax.random.key(0), state, own, theirs, log_prob)
         jax.block_until_ready(state)
 
     return work
 
 
-def checkpoint(settings: Settings) -> Work:
+def _checkpoint(settings: _Settings) -> _Work:
     """Both players, and what a cycle added to a replay, to files that survive a loss of power."""
     _, cycle, _ = _played(settings)
     played, folder = cycle.rolled_out, tempfile.TemporaryDirectory()
@@ -190,14 +189,14 @@ def checkpoint(settings: Settings) -> Work:
     return work
 
 
-def cycle(settings: Settings) -> Work:
+def _cycle(settings: _Settings) -> _Work:
     """Cycles of an imitator."""
     prepared = _prepared(settings)
     per_cycle = prepared.config.girl.episodes * prepared.config.horizon
     return _cycles((jax.block_until_ready(c.state) for c in prepared.cycles()), per_cycle)
 
 
-def cycle_on_rewards(settings: Settings) -> Work:
+def _cycle_on_rewards(settings: _Settings) -> _Work:
     """Cycles of soft actor-critic on the true rewards: an update for each transition."""
     config = ExpertConfig(
         env=settings["environment"],
@@ -214,19 +213,19 @@ def cycle_on_rewards(settings: Settings) -> Work:
     return _cycles(states, config.envs * config.cycle)
 
 
-def _cycles(each: Iterator[Any], transitions: int) -> Work:
+def _cycles(each: Iterator[Any], transitions: int) -> _Work:
     return lambda many: [next(each) for _ in range(many // transitions)]
 
 
 WORKS = {
-    "simulator": simulator,
-    "rollouts": rollouts,
-    "updates": updates,
-    "draws": draws,
-    "distances": distances,
-    "products": products,
-    "cost_updates": cost_updates,
-    "checkpoint": checkpoint,
-    "cycle": cycle,
-    "cycle_on_rewards": cycle_on_rewards,
+    "simulator": _simulator,
+    "rollouts": _rollouts,
+    "updates": _updates,
+    "draws": _draws,
+    "distances": _distances,
+    "products": _products,
+    "cost_updates": _cost_updates,
+    "checkpoint": _checkpoint,
+    "cycle": _cycle,
+    "cycle_on_rewards": _cycle_on_rewards,
 }

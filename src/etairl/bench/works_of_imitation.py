@@ -1,6 +1,6 @@
-"""What `imitation` is timed at, in an environment of its own (see `worker.py`).
+"""What `imitation` is timed at, in an environment of its own (see `timed_works.py`).
 
-Nothing of etairl is imported. `read`, `ppo`, `sac` and `make` are used by the race as well.
+Nothing of etairl is imported. What has no underscore is used by the race as well.
 """
 
 from collections.abc import Callable
@@ -23,11 +23,11 @@ from imitation.util.networks import RunningNorm  # pyright: ignore[reportMissing
 from imitation.util.util import make_vec_env  # pyright: ignore[reportMissingImports]
 from stable_baselines3 import PPO, SAC  # pyright: ignore[reportMissingImports]
 
-Work = Callable[[int], object]
-Settings = dict[str, Any]
+_Work = Callable[[int], object]
+_Settings = dict[str, Any]
 
 
-def read(file: str, many: int) -> list[Any]:
+def read_demonstrations(file: str, many: int) -> list[Any]:
     """The first demonstrations of a file of etairl."""
     data = np.load(file)
     ends = np.cumsum(data["episode_lengths"])[:-1]
@@ -42,7 +42,9 @@ def read(file: str, many: int) -> list[Any]:
     ][:many]
 
 
-def ppo(world: Any, batch: int, settings: Settings, policy: Settings, seed: int = 0) -> Any:
+def ppo_learner(
+    world: Any, batch: int, settings: _Settings, policy: _Settings, seed: int = 0
+) -> Any:
     """Proximal policy optimisation, observations standardised as imitation's experiments do."""
     normalise = {
         "features_extractor_class": NormalizeFeaturesExtractor,
@@ -59,12 +61,12 @@ def ppo(world: Any, batch: int, settings: Settings, policy: Settings, seed: int 
     )
 
 
-def sac(world: Any, settings: Settings, seed: int = 0) -> Any:
+def sac_learner(world: Any, settings: _Settings, seed: int = 0) -> Any:
     """Soft actor-critic of Stable-Baselines3: an update after each transition."""
     return SAC("MlpPolicy", world, seed=seed, device="cpu", **settings)
 
 
-def make(world: Any, learner: Any, trajectories: list[Any], settings: Settings) -> Any:
+def gail_trainer(world: Any, learner: Any, trajectories: list[Any], settings: _Settings) -> Any:
     """GAIL with the reward network of imitation's experiments."""
     spaces = world.observation_space, world.action_space
     net = BasicRewardNet(*spaces, normalize_input_layer=RunningNorm)
@@ -79,13 +81,13 @@ def make(world: Any, learner: Any, trajectories: list[Any], settings: Settings) 
     )
 
 
-def _world(settings: Settings, copies: int) -> Any:
+def _world(settings: _Settings, copies: int) -> Any:
     rng = np.random.default_rng(0)
     horizon = settings.get("horizon", 500)
     return make_vec_env(settings["environment"], rng=rng, n_envs=copies, max_episode_steps=horizon)
 
 
-def simulator(settings: Settings) -> Work:
+def _simulator(settings: _Settings) -> _Work:
     """Steps of copies of an environment with actions that stay the same."""
     copies = settings["copies"]
     world = _world(settings, copies)
@@ -95,60 +97,62 @@ def simulator(settings: Settings) -> Work:
     return lambda steps: [world.step(actions) for _ in range(steps // copies)]
 
 
-def rollouts(settings: Settings) -> Work:
+def _rollouts(settings: _Settings) -> _Work:
     """Whole episodes of a policy."""
     copies = settings["copies"]
     world = _world(settings, copies)
     layers = {"net_arch": settings["hidden"]}
-    learner, rng = ppo(world, 8 * copies, {}, layers), np.random.default_rng(0)
+    learner, rng = ppo_learner(world, 8 * copies, {}, layers), np.random.default_rng(0)
     return lambda steps: rollout.generate_trajectories(
         learner, world, rollout.make_min_timesteps(steps), rng
     )
 
 
-def _on_policy(settings: Settings) -> Any:
+def _on_policy(settings: _Settings) -> Any:
     copies, batch = settings["copies"], settings["batch"]
     world = _world(settings, copies)
     layers = {"net_arch": settings["hidden"]}
-    learner = ppo(world, batch, settings["ppo"], layers)
-    shown = read(settings["demos"], 10)
-    return make(world, learner, shown, settings["trainer"])
+    learner = ppo_learner(world, batch, settings["ppo"], layers)
+    shown = read_demonstrations(settings["demos"], 10)
+    return gail_trainer(world, learner, shown, settings["trainer"])
 
 
-def cost_updates(settings: Settings) -> Work:
+def _cost_updates(settings: _Settings) -> _Work:
     """Updates of the discriminator, with their draws."""
     trainer = _on_policy(settings)
     trainer.train_gen()  # fills its replay
     return lambda many: [trainer.train_disc() for _ in range(many)]
 
 
-def draws(settings: Settings) -> Work:
+def _draws(settings: _Settings) -> _Work:
     """Transitions drawn and copied, batch by batch; uniformly."""
     batch, many = settings["batch"], settings["stored"]
-    shown = rollout.flatten_trajectories(read(settings["demos"], 10))
+    shown = rollout.flatten_trajectories(read_demonstrations(settings["demos"], 10))
     replay = ReplayBuffer.from_data(shown, capacity=many)
     while replay.size() < many:
         replay.store(shown)
     return lambda many: [replay.sample(batch) for _ in range(many // batch)]
 
 
-def cycle(settings: Settings) -> Work:
+def _cycle(settings: _Settings) -> _Work:
     """Rounds of GAIL with proximal policy optimisation."""
     return _on_policy(settings).train
 
 
-def cycle_off_policy(settings: Settings) -> Work:
+def _cycle_off_policy(settings: _Settings) -> _Work:
     """Rounds of GAIL with soft actor-critic."""
     world = _world(settings, 1)
-    learner = sac(world, settings["sac"])
-    return make(world, learner, read(settings["demos"], 10), settings["trainer"]).train
+    learner = sac_learner(world, settings["sac"])
+    return gail_trainer(
+        world, learner, read_demonstrations(settings["demos"], 10), settings["trainer"]
+    ).train
 
 
 WORKS = {
-    "simulator": simulator,
-    "rollouts": rollouts,
-    "cost_updates": cost_updates,
-    "draws": draws,
-    "cycle": cycle,
-    "cycle_off_policy": cycle_off_policy,
+    "simulator": _simulator,
+    "rollouts": _rollouts,
+    "cost_updates": _cost_updates,
+    "draws": _draws,
+    "cycle": _cycle,
+    "cycle_off_policy": _cycle_off_policy,
 }

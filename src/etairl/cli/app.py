@@ -10,7 +10,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from difflib import get_close_matches
 from importlib import import_module
 
 from etairl import __version__
@@ -104,8 +103,9 @@ def _dispatch(arguments: list[str]) -> int:
         return 0
     name, rest = arguments[0], arguments[1:]
     if name not in COMMANDS:
-        close = get_close_matches(name, COMMANDS, n=1)
-        hint = f"did you mean '{close[0]}'?" if close else f"choose from {', '.join(COMMANDS)}"
+        from etairl.types import did_you_mean  # not for what needs no hint: it takes a moment
+
+        hint = did_you_mean(name, COMMANDS, f"choose from {', '.join(COMMANDS)}")
         print(f"etairl: unknown command '{name}'; {hint}", file=sys.stderr)
         return 2
     if (text := short_help(name, rest)) is not None:

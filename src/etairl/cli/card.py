@@ -6,6 +6,7 @@ from typing import Annotated
 
 import tyro
 
+from etairl.cli.arguments import Trusted
 from etairl.cli.console import out, parse, working
 
 
@@ -29,8 +30,7 @@ class Config:
     """put demonstrations of your own into the folder, too"""
     overwrite: bool = False
     """replace the card that is there"""
-    trust: bool = False
-    """import code that the run names: an environment or features of its own"""
+    trust: Trusted = False
 
 
 def run(arguments: list[str]) -> int:

@@ -9,13 +9,13 @@ from rich.console import Console
 
 from etairl.cli.console import out, parse
 from etairl.cli.evaluate import print_behaviours
-from etairl.cli.running import follow
+from etairl.cli.running import RunOptions, follow
 from etairl.figures.learning_curves import learning_figure
 from etairl.figures.save import save_figure
 from etairl.runs import read_metrics
 from etairl.training.flat import configure
 from etairl.training.result import Result
-from etairl.types import InputError
+from etairl.types import check_range
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,7 @@ class Config:
     """episodes of each policy in the table"""
 
     def __post_init__(self):
-        if self.episodes < 2:
-            raise InputError(f"episodes must be at least 2, got {self.episodes}")
+        check_range(self, "[2, inf)", "episodes")
 
 
 def run(arguments: list[str]) -> int:
@@ -44,7 +43,7 @@ def run(arguments: list[str]) -> int:
     command = f"etairl train -o {config.output} --transitions {config.transitions}"
     console.print(f"$ {command}", style="bold", markup=False)
     settings = configure("default", transitions=config.transitions)
-    follow(settings, config.output, resume=True, checkpoint_seconds=30.0)
+    follow(settings, config.output, RunOptions(checkpoint_seconds=30.0), resume=True)
     command = f"etairl evaluate {config.output} --episodes {config.episodes}"
     console.print(f"\n$ {command}", style="bold", markup=False)
     show(config.output, config.episodes)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -21,7 +20,7 @@ from etairl.demos import (
 )
 from etairl.evaluation.inspection import Inspection, Range, inspect, maybe_indices
 from etairl.evaluation.mmd import Floor
-from etairl.types import InputError
+from etairl.types import InputError, did_you_mean
 
 _GIB = 2**30
 MaxGib = Annotated[float, tyro.conf.arg(help="refuse files whose arrays declare more than this")]
@@ -102,8 +101,7 @@ def run(arguments: list[str]) -> int:
         print(f"usage: etairl demos ACTION [options]\n\nactions:\n{rows}")
         return 0 if arguments else 2
     if arguments[0] not in actions:
-        close = get_close_matches(arguments[0], actions, n=1)
-        hint = f"did you mean '{close[0]}'?" if close else f"choose from {', '.join(actions)}"
+        hint = did_you_mean(arguments[0], actions, f"choose from {', '.join(actions)}")
         raise InputError(f"unknown action '{arguments[0]}'; {hint}")
     return actions[arguments[0]][0](arguments[1:])
 

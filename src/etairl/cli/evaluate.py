@@ -3,11 +3,12 @@
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import tyro
 from rich.console import Console
 
+from etairl.cli.arguments import KeptPolicy, RunFolder, Trusted
 from etairl.cli.console import out, parse, print_json, prose, table
 from etairl.evaluation.explanation import FeatureGap
 from etairl.evaluation.matching import EXACT, Distance
@@ -16,17 +17,15 @@ from etairl.training.config_files import read_config
 from etairl.training.heat_maps import check_mapped, cost_maps
 from etairl.training.judging import DEMONSTRATIONS
 from etairl.training.result import Result
-from etairl.types import InputError, check_seed
+from etairl.types import check_range, check_seed
 
 
 @dataclass(frozen=True)
 class Config:
     """How well a run matches its expert: return, score and MMD², drawn and greedy."""
 
-    run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
-    """the run directory"""
-    policy: Literal["final", "best"] = "final"
-    """the policy that the run kept, or the one that played when its MMD² of mu was smallest"""
+    run: RunFolder
+    policy: KeptPolicy = "final"
     episodes: int = 50
     """episodes of each policy, drawn and greedy"""
     seed: int = 0
@@ -38,16 +37,14 @@ class Config:
     episodes.png of the run directory"""
     json: bool = False
     """print JSON"""
-    trust: bool = False
-    """import code that the run names: an environment or features of its own"""
+    trust: Trusted = False
     map: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
     """of a run of etairl/Navigation-v0: draw its learned cost as heat maps, one for each of five
     targets, into this file (.png, .svg or .pdf)"""
 
     def __post_init__(self):
         check_seed(self.seed)
-        if self.episodes < 2:
-            raise InputError(f"episodes must be at least 2, got {self.episodes}")
+        check_range(self, "[2, inf)", "episodes")
 
 
 def run(arguments: list[str]) -> int:

@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import tyro
 
+from etairl.cli.arguments import KeptPolicy, RunFolder, Trusted
 from etairl.cli.console import out, parse, working
 from etairl.storage import write_atomic
-from etairl.types import InputError, check_seed
+from etairl.types import InputError, check_range, check_seed
 
 
 @dataclass(frozen=True)
@@ -19,25 +20,21 @@ class ExplainConfig:
     of frames, MMD² by quarter, maps of two-dimensional worlds.
     """
 
-    run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
-    """the run directory"""
+    run: RunFolder
     output: Annotated[Path | None, tyro.conf.arg(aliases=["-o"], metavar="FILE")] = None
     """the page (.html); explanation.html in the run directory if left out"""
-    policy: Literal["final", "best"] = "final"
-    """the policy that the run kept, or the one that played when its MMD² of mu was smallest"""
+    policy: KeptPolicy = "final"
     episodes: int = 20
     """episodes of the learner to compare with the demonstrations"""
     seed: int = 0
     """random seed of the episodes and of all draws"""
     no_pictures: bool = False
     """draw no frames of the clip"""
-    trust: bool = False
-    """import code that the run names: an environment or features of its own"""
+    trust: Trusted = False
 
     def __post_init__(self):
         check_seed(self.seed)
-        if self.episodes < 2:
-            raise InputError(f"episodes must be at least 2, got {self.episodes}")
+        check_range(self, "[2, inf)", "episodes")
         if self.output is not None and self.output.suffix.lower() not in (".html", ".htm"):
             raise InputError(f"{self.output}: the name of a page ends in .html")
 
@@ -48,7 +45,7 @@ def run(arguments: list[str]) -> int:
     with working("loading"):
         from etairl.figures.page.explained import explanation_page
         from etairl.training.explained_data import explanation_data
-        from etairl.training.filming import Film, film
+        from etairl.training.filming import Film, film, with_others
         from etairl.training.result import Result
 
         result = Result(config.run, config.policy, config.trust)
@@ -57,10 +54,12 @@ def run(arguments: list[str]) -> int:
         with working("drawing frames"):
             filmed = film(result, config.seed)
     with working("explaining"):
-        found = result.explain(config.episodes, config.seed, filmed.episode)
-        data = explanation_data(result, found, filmed)
+        explanation = result.explain(config.episodes, config.seed, filmed.episode)
+    if not config.no_pictures:
+        with working("drawing frames of other episodes"):
+            filmed = with_others(result, explanation, filmed)
+    data = explanation_data(result, explanation, filmed)
     page = config.output or config.run / "explanation.html"
-    page.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(page, explanation_page(data).encode())
     for verdict in data["verdicts"]:
         out().print(f"{verdict['title']}: {verdict['text']}", markup=False)

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 import tyro
 
+from etairl.cli.arguments import KeptPolicy, RunFolder, Trusted
 from etairl.cli.console import out, parse, track, working
 from etairl.types import InputError, check_seed
 
@@ -18,12 +19,10 @@ _LARGEST = 2048
 class RenderConfig:
     """Draw the learner beside a demonstration, as .mp4 or .gif."""
 
-    run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
-    """the run directory"""
+    run: RunFolder
     output: Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="FILE")]
     """the clip; its name ends in .mp4 or .gif"""
-    policy: Literal["final", "best"] = "final"
-    """the policy that the run kept, or the one that played when its MMD² of mu was smallest"""
+    policy: KeptPolicy = "final"
     beside: Literal["demonstrations", "nothing"] = "demonstrations"
     """what is shown beside the learner"""
     demonstration: int = 0
@@ -40,8 +39,7 @@ class RenderConfig:
     """of one panel, in pixels; its caption comes on top"""
     overwrite: bool = False
     """replace an existing file"""
-    trust: bool = False
-    """import code that the run names: an environment or features of its own"""
+    trust: Trusted = False
 
 
 def run(arguments: list[str]) -> int:

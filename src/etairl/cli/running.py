@@ -5,9 +5,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import tyro
 
 from etairl.cli.console import Meter, out, patient_interrupt, print_json
+from etairl.cli.device import Device
 from etairl.cli.early import Waiting
 from etairl.cli.ending import print_result as print_result
 from etairl.evaluation.diagnostics import Warnings
@@ -21,43 +24,47 @@ from etairl.types import DivergedError, InputError
 
 
 @dataclass(frozen=True)
-class Shown:
-    """What a run shows, and to whom."""
+class RunOptions:
+    """How a run is played and shown; what it learns does not depend on that."""
 
-    quiet: bool = False
-    """warnings and errors alone"""
-    json: bool = False
-    """print the result as one JSON object; progress is not part of the output"""
+    checkpoint_seconds: float = 60.0
+    """time between checkpoints"""
+    threads: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    """threads of the simulator; all cores if left out"""
+    device: Device | None = None
+    """where to compute; the fastest there is if left out"""
     track: Service | None = None
-    """a dashboard that sees the rows of the run, too"""
+    """show the metrics on a dashboard, too: Weights & Biases or MLflow, whose packages come with
+    etairl[wandb] and etairl[mlflow]"""
+    quiet: bool = False
+    """say nothing but warnings and errors"""
+    json: bool = False
+    """print the result as one JSON object; progress goes to standard error"""
 
 
 def follow(
     config: TrainConfig,
     path: Path,
+    options: RunOptions = RunOptions(),
     *,
     resume: bool = False,
-    threads: int | None = None,
-    checkpoint_seconds: float = 60.0,
-    shown: Shown | None = None,
 ) -> None:
     """Train to the end, or to Ctrl-C, with progress on the terminal."""
-    shown = shown or Shown()
-    say = _say if not (shown.quiet or shown.json) else _say_nothing
-    check_service(shown.track)
+    say = _say if not (options.quiet or options.json) else _say_nothing
+    check_service(options.track)
     with ExitStack() as stack:
         waiting = stack.enter_context(
-            Waiting("loading demonstrations and simulator", not shown.quiet)
+            Waiting("loading demonstrations and simulator", not options.quiet)
         )
-        meter = _GeneratorMeter(config.generator.idle_steps, waiting, shown.quiet)
+        meter = _GeneratorMeter(config.generator.idle_steps, waiting, options.quiet)
         watch = stack.enter_context(meter)
         run = stack.enter_context(
             open_run(
                 config,
                 path,
                 resume=resume,
-                threads=threads,
-                checkpoint_seconds=checkpoint_seconds,
+                threads=options.threads,
+                checkpoint_seconds=options.checkpoint_seconds,
                 watch=watch,
             )
         )
@@ -74,10 +81,10 @@ def follow(
                 )
             if run.resumed:
                 say(f"resuming {path}")
-            _play(run, config, shown)
-    if shown.json:
+            _play(run, config, options)
+    if options.json:
         print_json({"run": str(path), **read_result(path)})
-    elif not (shown.quiet or already):
+    elif not (options.quiet or already):
         print_result(path)
 
 
@@ -89,9 +96,9 @@ def _say_nothing(_: str) -> None:
     """Nobody listens."""
 
 
-def _play(run: Session, config: TrainConfig, shown: Shown) -> None:
+def _play(run: Session, config: TrainConfig, options: RunOptions) -> None:
     frozen = "" if config.frozen_cost is None else "a fresh policy on the frozen cost of "
-    with _tracked(run, shown) as seen:
+    with _tracked(run, options) as seen:
         play_through(
             run,
             f"{frozen}{config.algorithm} on {config.env}",
@@ -100,7 +107,7 @@ def _play(run: Session, config: TrainConfig, shown: Shown) -> None:
             f"resume it with: {resume_command(run.directory.path, config)}",
             run.prepared.warnings(),
             _new_warnings(run, seen),
-            shown.quiet,
+            options.quiet,
         )
 
 
@@ -198,12 +205,12 @@ def play_through(
 
 
 @contextmanager
-def _tracked(run: Session, shown: Shown) -> Iterator[Callable[[dict[str, Any]], None]]:
+def _tracked(run: Session, options: RunOptions) -> Iterator[Callable[[dict[str, Any]], None]]:
     """Shows rows on a dashboard, where one was asked for."""
-    if shown.track is None:
+    if options.track is None:
         yield lambda _: None
         return
-    service = tracker(shown.track, run.prepared.config, run.directory.path)
+    service = tracker(options.track, run.prepared.config, run.directory.path)
     try:
         yield service.add
     finally:

@@ -55,6 +55,10 @@ class StudyConfig:
     dry_run: bool = False
     """check everything, list the runs, start nothing"""
 
+    def __post_init__(self):
+        check_range(self, "[1, inf)", "seeds", "workers")
+        check_range(self, "[0, inf)", "checkpoint_seconds")
+
 
 @dataclass(frozen=True)
 class StatusConfig:
@@ -102,13 +106,11 @@ def run(arguments: list[str]) -> int:
 
 
 def _asked(config: StudyConfig) -> tuple[str, StudyScale | None, StudyFile]:
-    if config.seeds is not None and config.seeds < 1:
-        raise InputError(f"at least one seed is needed, got {config.seeds}")
     if config.name.endswith(".toml"):
         if config.envs is not None:
             raise InputError("--envs is for studies of the paper; name them in the file")
         path = Path(config.name)
-        asked = read_grid(path, config.scale, config.seeds)
+        asked = read_grid(path, config.scale, config.seeds, config.trust)
         for job in asked.jobs:
             check_trust(job.config, path, config.trust)
         return path.stem, config.scale, asked
@@ -122,9 +124,6 @@ def _asked(config: StudyConfig) -> tuple[str, StudyScale | None, StudyFile]:
 def _check(config: StudyConfig) -> None:
     if config.workers is not None and config.ray is not None:
         raise InputError("--workers is for this machine; Ray counts the cores of its cluster")
-    if config.workers is not None and config.workers < 1:
-        raise InputError(f"at least one worker is needed, got {config.workers}")
-    check_range(config, "[0, inf)", "checkpoint_seconds")
 
 
 def _make(config: StudyConfig, study: Study, jobs: Sequence[Job]) -> list[Job]:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from etairl.cli.console import parse
-from etairl.cli.device import Device, check_device
+from etairl.cli.device import check_device
 from etairl.cli.early import Waiting
 from etairl.cli.options import given_settings, settings_options
-from etairl.cli.running import Shown, follow
+from etairl.cli.running import RunOptions, follow
 from etairl.cli.settings_file import as_toml, read_settings, refuse_two_starts
 from etairl.regularisers import Entropy
 from etairl.runs import RunDirectory
@@ -20,7 +20,7 @@ from etairl.training.flat import configure, flatten
 from etairl.training.preparation import prepare
 from etairl.training.session import refuse_begun
 from etairl.training.settings import TrainConfig
-from etairl.training.tracking import Service, check_service
+from etairl.training.tracking import check_service
 from etairl.types import InputError
 
 _OPTIONS = settings_options()
@@ -51,68 +51,50 @@ class Config:
     trust: bool = False
     """import code that RUN or FILE names: an environment or features of its own"""
     settings: tyro.conf.OmitArgPrefixes[Settings] = field(default_factory=_OPTIONS)
-    checkpoint_seconds: float = 60.0
-    """time between checkpoints"""
-    threads: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
-    """threads of the simulator; all cores if left out. Results do not depend on it"""
-    device: Device | None = None
-    """where to compute; the fastest there is if left out"""
-    track: Service | None = None
-    """show the metrics on a dashboard, too: Weights & Biases or MLflow, whose packages come with
-    etairl[wandb] and etairl[mlflow]"""
     dry_run: bool = False
     """check everything, print the settings as TOML, start nothing"""
-    quiet: bool = False
-    """say nothing but warnings and errors"""
-    json: bool = False
-    """print the result as one JSON object; progress goes to standard error"""
+    running: tyro.conf.OmitArgPrefixes[RunOptions] = RunOptions()
 
 
 def run(arguments: list[str]) -> int:
     """Settle the settings, then train to the end or to Ctrl-C."""
     everything = ["--help" if word == "--help-all" else word for word in arguments]
-    options = parse(Config, everything, "train")
-    if options.output is None and not options.dry_run:
+    asked = parse(Config, everything, "train")
+    if asked.output is None and not asked.dry_run:
         raise InputError("missing: -o FOLDER, --output FOLDER; see etairl train --help")
-    with Waiting("loading", not options.quiet):
-        check_device(options.device)
-        config = settled(options)
-        if options.dry_run:
-            _check(config, options)
-    if options.dry_run or options.output is None:
+    with Waiting("loading", not asked.running.quiet):
+        check_device(asked.running.device)
+        config = settled(asked)
+        if asked.dry_run:
+            _check(config, asked)
+    if asked.dry_run or asked.output is None:
         print(as_toml(config), end="")
         return 0
-    follow(
-        config,
-        options.output,
-        threads=options.threads,
-        checkpoint_seconds=options.checkpoint_seconds,
-        shown=Shown(options.quiet, options.json, options.track),
-    )
+    follow(config, asked.output, asked.running)
     return 0
 
 
-def settled(options: Config) -> TrainConfig:
+def settled(asked: Config) -> TrainConfig:
     """The settings: those of a preset, a file or a run, with what was given on the command line."""
-    refuse_two_starts(preset=options.preset, config=options.config, cost=options.cost)
-    settings = given_settings(options.settings)
+    refuse_two_starts(preset=asked.preset, config=asked.config, cost=asked.cost)
+    settings = given_settings(asked.settings)
     if "env" in settings:
         imported(settings["env"])  # named here, so that its time limit may be asked for
     named = [str(settings[name]) for name in ("env", "features") if name in settings]
-    if options.config is not None:
-        return configure(read_settings(options.config, options.trust, named), **settings)
-    if options.cost is not None:
-        start = read_config(options.cost, options.trust, named)
-        return configure(start, **(on_the_cost_of(options.cost, start) | settings))
-    return configure(options.preset or "default", **settings)
+    if asked.config is not None:
+        return configure(read_settings(asked.config, asked.trust, named), **settings)
+    if asked.cost is not None:
+        start = read_config(asked.cost, asked.trust, named)
+        return configure(start, **(on_the_cost_of(asked.cost, start) | settings))
+    return configure(asked.preset or "default", **settings)
 
 
-def _check(config: TrainConfig, options: Config) -> None:
+def _check(config: TrainConfig, asked: Config) -> None:
     """Everything that a run would refuse before it begins."""
-    if options.output is not None:
-        refuse_begun(RunDirectory(options.output))
-    check_service(options.track)
-    prepare(config, options.threads)
+    if asked.output is not None:
+        refuse_begun(RunDirectory(asked.output))
+    check_service(asked.running.track)
+    prepare(config, asked.running.threads)
 
 
 def on_the_cost_of(run: Path, start: TrainConfig) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 from typing_extensions import override
 
-from etairl.costs.family import Cost, LogProb, Points
+from etairl.costs.family import Cost, LogProb, Players, Points
 from etairl.costs.losses import (
     CostInfo,
     Loss,
@@ -27,9 +27,10 @@ from etairl.costs.losses import (
     spectral_norm,
     weight_decay,
 )
-from etairl.hyper import enabled, traced
-from etairl.networks import Activation, check_widths, start_optimiser
-from etairl.types import check_range
+from etairl.hyper import Number, enabled, traced
+from etairl.networks import Activation, Scalar, check_widths, start_optimiser
+from etairl.regularisers import Entropy
+from etairl.types import InputError, check_range
 
 _FOLLOWING = 0.1
 _SMALLEST_SPREAD = 1e-3
@@ -136,6 +137,55 @@ class AgainstPolicy(Cost):
     def stored(self, state: Any) -> Any:
         """All but the optimiser."""
         return state._replace(optimiser=())
+
+
+def check_read_against_policy(players: Players, omegas: tuple[str, ...] = (Entropy.name,)) -> None:
+    """Refuse players that a cost which is read against log pi cannot be played with."""
+    name = players.algorithm
+    if players.weighs_time:
+        raise InputError(
+            f"{name} goes with --solver sac or ppo: its cost is one of a single discount, and for "
+            "a solver that weighs time another weighting than dirac:0 changes what is aimed at"
+        )
+    if players.omega.name not in omegas:
+        wanted = " or ".join(omegas)
+        raise InputError(f"{name} needs the regulariser {wanted}, got {players.omega.name}")
+    if players.temperature != 1.0:
+        raise InputError(
+            f"the cost of {name} is read against log pi, so its temperature is 1, got "
+            f"{players.temperature}; leave --temperature out"
+        )
+
+
+def adam_scan(
+    rate: Number,
+    loss: Callable[..., tuple[Scalar, Any]],
+    state: Any,
+    name: str,
+    batches: Any,
+    after: Callable[[Any], Any] = lambda state: state,
+) -> tuple[Any, Any]:
+    """One Adam step for each batch on what a state has under a name; the mean of the infos.
+
+    Args:
+        rate: the learning rate.
+        loss: of what is learned, the state and the parts of a batch; a value, and its info.
+        state: with an `optimiser`.
+        name: of what is learned.
+        batches: a leading axis counts them.
+        after: what follows each step.
+    """
+    adam = optax.adam(cast(float, rate))
+
+    def body(state: Any, batch: Any) -> tuple[Any, Any]:
+        learned = getattr(state, name)
+        grads, info = jax.grad(loss, has_aux=True)(learned, state, *batch)
+        change, optimiser = adam.update(grads, state.optimiser)
+        learned = optax.apply_updates(learned, change)
+        return after(state._replace(**{name: learned, "optimiser": optimiser})), info
+
+    state, infos = jax.lax.scan(body, state, batches)
+    return state, jax.tree.map(jnp.mean, infos)
 
 
 def adversarial_updates(

@@ -12,7 +12,7 @@ $\log q(z\mid\tau) \propto \sum_t\log q(z\mid s_t,a_t)$ says which of the learne
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import numpy as np
@@ -20,12 +20,13 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 from typing_extensions import override
 
-from etairl.costs.adversarial import DiscriminatorState
+from etairl.costs.adversarial import DiscriminatorState, adam_scan
 from etairl.costs.discriminator import Discriminator, GanConfig
 from etairl.costs.family import Cost, CostConfig, LogProb, Points, View
 from etairl.experience import World
 from etairl.hyper import traced
 from etairl.networks import MLP, Rows, Scalar, start_optimiser
+from etairl.tasks.codes import are_codes
 from etairl.types import InputError, check_range
 
 
@@ -111,7 +112,7 @@ class CodedCost(Cost):
     def init(self, key: PRNGKeyArray, expert: Points) -> CodedState:
         """Fresh networks; refused where the observations do not end with codes."""
         network, (plain, codes) = self.config.pairs.network, self._split(expert)
-        if self.config.codes and not _are_codes(np.asarray(codes)):
+        if self.config.codes and not are_codes(np.asarray(codes)):
             raise InputError(
                 f"the last {self.config.codes} columns of the demonstrations are no codes: not a "
                 "single 1 each. etairl.tasks.codes.without_tasks puts them there; --codes 0 is for "
@@ -142,26 +143,18 @@ class CodedCost(Cost):
         """The discriminator on pairs without codes, then the posterior on the learner's."""
         (plain, codes), (theirs, _) = self._split(own), self._split(expert)
         pairs, info = self.pairs.updates(key, state.pairs, plain, theirs)
-        state, loss = self._scan(state._replace(pairs=pairs), plain, codes)
+        state, loss = self._posterior(state._replace(pairs=pairs), plain, codes)
         return state, CodedInfo(*info[:4], loss)
 
     @jax.jit
-    def _scan(self, state: CodedState, own: Points, codes: Array) -> tuple[CodedState, Scalar]:
-        adam = optax.adam(self.config.pairs.network.lr_d)
-
-        def loss(posterior: MLP, points: Points, code: Array) -> Scalar:
+    def _posterior(self, state: CodedState, own: Points, codes: Array) -> tuple[CodedState, Scalar]:
+        def loss(posterior: MLP, state: CodedState, points: Points, code: Array) -> Any:
             told = self.log_posterior(state._replace(posterior=posterior), points)
-            return -(code * told).sum(axis=-1).mean()
+            value = -(code * told).sum(axis=-1).mean()
+            return value, value
 
-        def body(carry: tuple[Any, Any], batch: tuple[Points, Array]) -> tuple[Any, Scalar]:
-            posterior, optimiser = carry
-            value, grads = jax.value_and_grad(loss)(posterior, *batch)
-            change, optimiser = adam.update(grads, optimiser)
-            return (optax.apply_updates(posterior, change), optimiser), value
-
-        first = (cast(Any, state.posterior), state.optimiser)
-        (posterior, optimiser), losses = jax.lax.scan(body, first, (own, codes))
-        return state._replace(posterior=posterior, optimiser=optimiser), losses.mean()
+        rate = self.config.pairs.network.lr_d
+        return adam_scan(rate, loss, state, "posterior", (own, codes))
 
     def _split(self, points: Points) -> tuple[Points, Array]:
         """Rows without their codes, and the codes."""
@@ -172,7 +165,3 @@ class CodedCost(Cost):
     def stored(self, state: CodedState) -> CodedState:
         """All but the optimisers."""
         return state._replace(pairs=self.pairs.stored(state.pairs), optimiser=())
-
-
-def _are_codes(rows: np.ndarray) -> bool:
-    return bool(((rows == 1.0).sum(axis=1) == 1).all() and (np.abs(rows).sum(axis=1) == 1.0).all())

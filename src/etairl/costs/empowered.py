@@ -13,7 +13,7 @@ something. What one carries elsewhere is $c$.
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -27,15 +27,16 @@ from etairl.costs.adversarial import (
     AgainstPolicy,
     DiscriminatorConfig,
     DiscriminatorState,
+    adam_scan,
     adversarial_updates,
+    check_read_against_policy,
 )
 from etairl.costs.density import Density
 from etairl.costs.family import CostConfig, Players, Points, View, standard_units
 from etairl.costs.losses import spectrally_normalised
-from etairl.costs.shaped import check_read_against_policy
 from etairl.experience import World
 from etairl.hyper import traced
-from etairl.networks import MLP, Rows, Scalar, start_optimiser
+from etairl.networks import MLP, Rows, Scalar, start_optimiser, towards
 from etairl.types import check_range
 
 _FOLLOWING = 0.01
@@ -110,7 +111,7 @@ class EmpoweredConfig(CostConfig):
 
     def check(self, players: Players) -> None:
         """Refuse what would make it another algorithm."""
-        check_read_against_policy("eairl", players)
+        check_read_against_policy(players)
 
 
 @traced
@@ -154,16 +155,12 @@ class EmpoweredCost(AgainstPolicy):
     def scan(
         self, key: PRNGKeyArray, state: EmpoweredState, own: Any, expert: Any
     ) -> tuple[EmpoweredState, EmpoweredInfo]:
-        adam = optax.adam(self.config.network.lr_d)
+        def followed(state: EmpoweredState) -> EmpoweredState:
+            slow = towards(_FOLLOWING, state.slow, state.models.potential)
+            return state._replace(slow=slow)
 
-        def body(state: EmpoweredState, batch: Any) -> tuple[EmpoweredState, Any]:
-            grads, info = jax.grad(self._loss, has_aux=True)(state.models, state, *batch)
-            change, optimiser = adam.update(grads, state.optimiser)
-            models = cast(Models, optax.apply_updates(cast(Any, state.models), change))
-            slow = jax.tree.map(_follow, state.slow, models.potential)
-            return state._replace(models=models, slow=slow, optimiser=optimiser), info
-
-        state, infos = jax.lax.scan(body, state, own)
+        rate = self.config.network.lr_d
+        state, means = adam_scan(rate, self._loss, state, "models", own, followed)
 
         def inputs(_: DiscriminatorState, batch: tuple[Points, Array]) -> Array:
             points, log_prob = batch
@@ -174,7 +171,6 @@ class EmpoweredCost(AgainstPolicy):
         classifier, info = adversarial_updates(
             self.config.network, key, state.classifier, own, expert, inputs, exact=1
         )
-        means = jax.tree.map(jnp.mean, infos)
         return state._replace(classifier=classifier), EmpoweredInfo(*info, *means)
 
     def _loss(
@@ -185,7 +181,9 @@ class EmpoweredCost(AgainstPolicy):
         mean, scale = (part[:states] for part in state.classifier[1:3])
         after = (points.next_obs - mean) / scale
         seen = jnp.concatenate([x[:, :states], after], axis=-1)
-        inverse = -(self._in_world(points) * models.inverse.log_prob(seen, points.act)).mean()
+        inverse = -(
+            self.view.in_world(points.obs) * models.inverse.log_prob(seen, points.act)
+        ).mean()
         transition = ((x[:, :states] + models.transition(x) - after) ** 2).mean()
         phi = self._phi(models.potential, x)
         told = jax.lax.stop_gradient(self._told(models, x, points)) - log_prob
@@ -196,9 +194,8 @@ class EmpoweredCost(AgainstPolicy):
         r"""$\beta\log q(a \mid s, T(s,a))$."""
         here = x[:, : points.obs.shape[-1]]
         there = jnp.concatenate([here, here + models.transition(x)], axis=-1)
-        return (
-            self.config.told * self._in_world(points) * models.inverse.log_prob(there, points.act)
-        )
+        weight = self.config.told * self.view.in_world(points.obs)
+        return weight * models.inverse.log_prob(there, points.act)
 
     def _shaping(self, state: EmpoweredState, x: Array) -> Rows:
         r"""$\Phi(s) - \gamma\bar\Phi(T(s,a))$."""
@@ -211,9 +208,6 @@ class EmpoweredCost(AgainstPolicy):
     def _units(self, state: EmpoweredState, points: Points) -> Array:
         return (self.view(*points) - state.classifier.mean) / state.classifier.scale
 
-    def _in_world(self, points: Points) -> Rows:
-        return 1.0 - self.view.absorbing * points.obs[..., -1]
-
     def stored(self, state: EmpoweredState) -> EmpoweredState:
         """All but the optimisers."""
         classifier = state.classifier._replace(optimiser=())
@@ -222,7 +216,3 @@ class EmpoweredCost(AgainstPolicy):
     def portable(self) -> "EmpoweredCost":
         """The cost alone, without potential and empowerment."""
         return replace(self, potential=False)
-
-
-def _follow(slow: Array, fast: Array) -> Array:
-    return slow + _FOLLOWING * (fast - slow)

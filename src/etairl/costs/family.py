@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from etairl.experience import World
 from etairl.networks import Rows, all_finite
 from etairl.regularisers import Regulariser
-from etairl.types import InputError, Spec
+from etairl.types import InputError, Spec, constant_columns
 
 Inputs = Literal["state_action", "state", "state_next_state"]
 
@@ -31,6 +31,11 @@ class Points(NamedTuple):
 
 LogProb = Callable[[Array, Array], Float[Array, "*rows"]]
 r"""$\log\pi(a \mid s)$ of the policy that acted, as a function of observations and actions"""
+
+
+def in_world(obs: Array, absorbing: bool) -> Float[Array, "*rows"]:
+    """1 where there is something to decide; 0 in the absorbing state, marked by the last column."""
+    return 1.0 - obs[..., -1] if absorbing else jnp.ones(obs.shape[:-1])
 
 
 class FeatureValues(NamedTuple):
@@ -135,6 +140,8 @@ class Players(NamedTuple):
     temperature: float | None
     weighs_time: bool
     """whether the solver takes the weighting of eta into account"""
+    algorithm: str = "this cost"
+    """what messages call it"""
 
 
 @runtime_checkable
@@ -188,20 +195,27 @@ class View:
 
     def act_in_world(self, obs: Array, act: Array) -> Array:
         """The actions, 0 in the absorbing state: there they mean nothing."""
-        return act * (1.0 - obs[..., -1:]) if self.absorbing else act
+        return act * in_world(obs, True)[..., None] if self.absorbing else act
+
+    def in_world(self, obs: Array) -> Rows:
+        """1, but 0 in the absorbing state."""
+        return in_world(obs, self.absorbing)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """One per column: s0, s1, …, absorbing; a0, a1, …; next_s0, … for next states."""
-        states = tuple(f"s{i}" for i in range(self.spec.obs_dim))
+        """One per column, as far as they have names.
+
+        Else s0, s1, …, absorbing; a0, a1, …; next_s0, … for next states.
+        """
+        states = self.spec.observation_names or tuple(f"s{i}" for i in range(self.spec.obs_dim))
         states = (*states[:-1], "absorbing") if self.absorbing else states
         if self.inputs == "state":
             return states
         if self.inputs == "state_next_state":
             return states + tuple(f"next_{name}" for name in states)
-        return states + tuple(
-            f"a{i}" for i in range(self.spec.discrete_actions or self.spec.act_dim)
-        )
+        many = self.spec.discrete_actions or self.spec.act_dim
+        acts = None if self.spec.discrete_actions else self.spec.action_names
+        return states + (acts or tuple(f"a{i}" for i in range(many)))
 
 
 def standard_units(x: Float[np.ndarray, "rows dims"]) -> tuple[Float[Array, " dims"], ...]:
@@ -211,10 +225,5 @@ def standard_units(x: Float[np.ndarray, "rows dims"]) -> tuple[Float[Array, " di
     """
     x = np.asarray(x, np.float64)
     mean, spread = x.mean(axis=0), x.std(axis=0)
-    scale = np.where(constant(x), 1.0, spread)
+    scale = np.where(constant_columns(x), 1.0, spread)
     return jnp.asarray(mean, jnp.float32), jnp.asarray(scale, jnp.float32)
-
-
-def constant(x: Float[np.ndarray, "rows dims"]) -> np.ndarray:
-    """Which columns do not change, up to rounding in single precision."""
-    return x.std(axis=0) <= 1e-6 * np.maximum(1.0, np.abs(x).max(axis=0))

@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.linalg import get_lapack_funcs
 
-from etairl.costs.family import Points, View, constant, standard_units
+from etairl.costs.family import Points, View, standard_units
 from etairl.costs.maps import Columns, FeatureMap
-from etairl.types import DivergedError, InputError
+from etairl.types import DivergedError, InputError, constant_columns
 
 _MOST_ROWS = 20_000  # demonstrations from which units are taken and collinearity is seen
 _MOST_NUMBERS = 250_000_000  # features of them, 2 GB in double precision
@@ -88,7 +88,7 @@ class Features:
     def warnings(self, state: FeatureState, expert: Points) -> list[str]:
         """Sentences on features that say nothing, or nothing of their own, about the expert."""
         values = np.asarray(self(state, *_spread(expert)), np.float64)
-        names, flat = self.names(state), constant(values)
+        names, flat = self.names(state), constant_columns(values)
         said = []
         if flat.any():
             said.append(

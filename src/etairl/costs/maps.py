@@ -9,10 +9,8 @@ r"""Feature maps $f(s, a)$ for costs that are linear in their weights.
 | `module:function` | your own, of plain $(s, a)$ | yours |
 """
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, Protocol, runtime_checkable
 
 import jax
@@ -21,6 +19,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 from typing_extensions import override
 
+from etairl.own_code import import_own
 from etairl.types import InputError
 
 Columns = Float[Array, "*rows dims"]
@@ -168,20 +167,14 @@ class Own(FeatureMap):
 
     def _function(self) -> Callable[[Array, Array], Any]:
         module, _, name = self.path.partition(":")
-        here = "" in sys.path
         try:
-            if not here:
-                sys.path.insert(0, "")  # a program, unlike `python -m`, does not look where it is
-            function = getattr(import_module(module), name)
+            function = getattr(import_own(module), name)
         except Exception as error:  # whatever a user's module may raise
             raise InputError(
                 f"the feature map {self.path} cannot be found ({type(error).__name__}: {error}); "
-                "give identity, quadratic, fourier:N, rbf:N, or module:function of a module on the "
-                "Python path"
+                "give identity, quadratic, fourier:N, rbf:N, or module:function of a module that "
+                "is installed, or in this folder"
             ) from None
-        finally:
-            if not here:
-                sys.path.remove("")
         if not callable(function):
             raise InputError(f"{self.path} is not a function, so it cannot be a feature map")
         return function

@@ -26,15 +26,16 @@ from etairl.costs.adversarial import (
     DiscriminatorConfig,
     DiscriminatorState,
     adversarial_updates,
+    check_read_against_policy,
 )
 from etairl.costs.density import Density
-from etairl.costs.family import CostConfig, Players, Points, standard_units
+from etairl.costs.family import CostConfig, Players, Points, View, standard_units
 from etairl.costs.losses import CostInfo, spectrally_normalised
 from etairl.experience import World
 from etairl.hyper import traced
 from etairl.networks import MLP, Rows
 from etairl.regularisers import Regulariser
-from etairl.types import InputError, Spec, check_range
+from etairl.types import check_range
 
 
 class RegularisedLogit(eqx.Module):
@@ -50,8 +51,8 @@ class RegularisedLogit(eqx.Module):
         width = self.visits.weights[0].shape[0]
         # A gradient penalty is about b: a density of precise actions has steep slopes.
         fixed = jax.lax.stop_gradient(x)
-        here = self.log_density(fixed[:, :width], fixed[:, width:-2], fixed[:, -2])
-        steep = _slope(self.omega, here) - _slope(self.omega, fixed[:, -1])
+        log_density = self.log_density(fixed[:, :width], fixed[:, width:-2], fixed[:, -2])
+        steep = _slope(self.omega, log_density) - _slope(self.omega, fixed[:, -1])
         return self.visits(x[:, :width]) + steep[:, None]
 
     def log_density(self, obs: Array, act: Array, in_world: Rows) -> Rows:
@@ -80,22 +81,12 @@ class RegularisedConfig(CostConfig):
 
     @override
     def make(self, world: World) -> "RegularisedCost":
-        return RegularisedCost(self, world.spec, world.omega, world.absorbing)
+        view = View(world.spec, "state_action", world.absorbing)
+        return RegularisedCost(self, view, world.omega)
 
     def check(self, players: Players) -> None:
         """Refuse what would make it another algorithm."""
-        if players.omega.name not in ("entropy", "tsallis"):
-            raise InputError(
-                f"rairl reads its cost through the regulariser: take entropy or tsallis:Q, not "
-                f"{players.omega.name}"
-            )
-        if players.temperature != self.temperature:
-            raise InputError(
-                f"the cost of rairl is the one for the temperature {self.temperature:g}, got "
-                f"{players.temperature}; leave --temperature out"
-            )
-        if players.weighs_time:
-            raise InputError("rairl goes with --solver sac or ppo: b(s) is a cost of one discount")
+        check_read_against_policy(players, ("entropy", "tsallis"))
 
 
 @traced
@@ -104,9 +95,8 @@ class RegularisedCost(AgainstPolicy):
     """A cost family of the template: RAIRL's, of states and actions."""
 
     config: RegularisedConfig
-    spec: Spec
+    view: View
     omega: Regulariser
-    absorbing: bool = False
     visits: bool = True
     """off: the cost of the density alone"""
 
@@ -114,7 +104,8 @@ class RegularisedCost(AgainstPolicy):
         """Two fresh networks; states are standardised with the demonstrations."""
         config, key_visits = self.config.network, jax.random.fold_in(key, 1)
         width, least = expert.obs.shape[1], float(self.config.least_std)
-        density = Density.init(key, width, self.spec, config.hidden_d, config.activation_d, least)
+        shape = (width, self.view.spec, config.hidden_d, config.activation_d, least)
+        density = Density.init(key, *shape)
         visits = MLP.init(key_visits, (width, *config.hidden_d, 1), config.activation_d)
         network = RegularisedLogit(density, visits, self.omega)
         return DiscriminatorState.start(config, network, standard_units(np.asarray(expert.obs)))
@@ -125,7 +116,7 @@ class RegularisedCost(AgainstPolicy):
         if self.config.network.spectral_norm:
             network = spectrally_normalised(network)
         x = (obs - state.mean) / state.scale
-        cost = network.cost(x, act, self._in_world(obs))
+        cost = network.cost(x, act, self.view.in_world(obs))
         return cost + network.visits(x)[:, 0] if self.visits else cost
 
     @override
@@ -135,15 +126,12 @@ class RegularisedCost(AgainstPolicy):
         def inputs(state: DiscriminatorState, batch: tuple[Points, Array]) -> Array:
             points, log_prob = batch
             x = (points.obs - state.mean) / state.scale
-            last = jnp.stack([self._in_world(points.obs), log_prob], axis=-1)
+            last = jnp.stack([self.view.in_world(points.obs), log_prob], axis=-1)
             return jnp.concatenate([x, points.act, last], axis=-1)
 
         # Actions, the mark of the absorbing state and log pi get no noise.
         network, exact = self.config.network, own[0].act.shape[-1] + 2
         return adversarial_updates(network, key, state, own, expert, inputs, exact=exact)
-
-    def _in_world(self, obs: Array) -> Rows:
-        return 1.0 - obs[..., -1] if self.absorbing else jnp.ones(obs.shape[:-1])
 
     def portable(self) -> "RegularisedCost":
         """The cost of the density, for which it is the optimal policy."""

@@ -26,14 +26,13 @@ from etairl.costs.adversarial import (
     DiscriminatorConfig,
     DiscriminatorState,
     adversarial_updates,
+    check_read_against_policy,
 )
 from etairl.costs.family import CostConfig, Players, Points, standard_units
 from etairl.costs.losses import CostInfo, spectrally_normalised
 from etairl.experience import World
 from etairl.hyper import traced
 from etairl.networks import MLP, Rows
-from etairl.regularisers import Entropy
-from etairl.types import InputError
 
 
 class ShapedLogit(eqx.Module):
@@ -74,7 +73,7 @@ class ShapedConfig(CostConfig):
 
     def check(self, players: Players) -> None:
         """Refuse what would make it another algorithm."""
-        check_read_against_policy("airl", players)
+        check_read_against_policy(players)
 
 
 @traced
@@ -131,19 +130,3 @@ class ShapedCost(AgainstPolicy):
     def portable(self) -> "ShapedCost":
         """The state-only cost, without shaping."""
         return replace(self, shaping=False)
-
-
-def check_read_against_policy(name: str, players: Players) -> None:
-    """Refuse players that a cost with potentials, read against log pi, cannot be played with."""
-    if players.weighs_time:
-        raise InputError(
-            f"{name} goes with --solver sac or ppo: its cost is shaped, and for a solver that "
-            "weighs time another weighting than dirac:0 makes shaping change what is aimed at"
-        )
-    if players.omega != Entropy():
-        raise InputError(f"{name} needs the regulariser entropy, got {players.omega.name}")
-    if players.temperature != 1.0:
-        raise InputError(
-            f"the cost of {name} is read against log pi, so its temperature is 1, got "
-            f"{players.temperature}; leave --temperature out"
-        )

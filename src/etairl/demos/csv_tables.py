@@ -119,21 +119,21 @@ def _columns(header: list[str], asked: Sequence[str], what: str) -> list[int]:
     """The columns that were asked for, or those whose names say it; numbered ones in order."""
     if asked:
         return [header.index(name) for name in chosen(asked, header, "column")]
-    found = [i for i, name in enumerate(header) if _PREFIXES[what].match(name)]
-    if not found and what == "observations":
+    columns = [i for i, name in enumerate(header) if _PREFIXES[what].match(name)]
+    if not columns and what == "observations":
         raise InputError(
             "no column is called obs_…; name the observations (--observations NAME …); there are "
             f"{first_names(header)}"
         )
-    if not found:
+    if not columns:
         raise InputError(
             "no column is called act_…; name the actions (--actions NAME …), there are "
             f"{first_names(header)}"
         )
-    numbers = [_bare(header[i], what) for i in found]
+    numbers = [_bare(header[i], what) for i in columns]
     if all(number.isdecimal() for number in numbers):
-        found.sort(key=lambda i: int(_bare(header[i], what)))
-    return found
+        columns.sort(key=lambda i: int(_bare(header[i], what)))
+    return columns
 
 
 def _bare(name: str, what: str) -> str:

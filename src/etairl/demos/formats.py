@@ -172,11 +172,11 @@ def read_recording(path: Path, known: Format, importing: Importing, max_bytes: i
         if given and not can:
             raise InputError(f"{path} is {known.name}, where {option} has nothing to choose from")
     try:
-        found = to_found(known.read(path, importing, max_bytes), importing, path.stem)
+        read = to_found(known.read(path, importing, max_bytes), importing, path.stem)
     except InputError as error:
         said = str(error)
         raise InputError(said if said.startswith(str(path)) else f"{path}: {said}") from None
-    return found._replace(notes=(f"{path} is {known.name}", *found.notes))
+    return read._replace(notes=(f"{path} is {known.name}", *read.notes))
 
 
 def format_of(holding: Holding) -> Format | None:
@@ -215,7 +215,7 @@ def _hdf5(path: Path) -> Holding:
             "(robomimic)": is_robomimic(file),
             "(minari)": has(file, "episode_0", h5py.Group),
         }
-        names = frozenset(name for name, there in marks.items() if there)
+        names = frozenset(name for name, is_marked in marks.items() if is_marked)
         return Holding(path, "hdf5", names, tuple(described(file)))
 
 

@@ -19,7 +19,7 @@ def read_huggingface(path: Path, importing: Importing, max_bytes: int) -> Record
     files = _files(path)
     check_size(sum(file.stat().st_size for file in files), max_bytes, "its files hold")
     parts = [
-        _part(found, path) for file in files for found in read_stream(file, _COLUMNS, max_bytes)
+        _part(batch, path) for file in files for batch in read_stream(file, _COLUMNS, max_bytes)
     ]
     parts = [part for part in parts if len(part["lengths"])]
     if not parts:

@@ -19,8 +19,8 @@ from minari.serialization import deserialize_space
 
 from etairl.demos.dataset import PLAYINGS, Playing
 from etairl.demos.hdf5_arrays import DAMAGED, check_declared, member, numbers
-from etairl.demos.recordings import column_names, refuse_images
-from etairl.types import InputError, Spec, Trajectories, offsets_of
+from etairl.demos.recordings import refuse_images
+from etairl.types import InputError, Spec, Trajectories, offsets_of, space_names
 
 EXTRAS_KEY = "etairl"
 """the key of our own part of the metadata"""
@@ -220,7 +220,7 @@ def _to_trajectories(episodes: list[_Episode], extras: Extras) -> Trajectories:
     if rewards.dtype.kind != "f":
         rewards = rewards.astype(np.float64)
     final = np.stack([rows[-1] for rows in observations])
-    found = Trajectories(
+    trajectories = Trajectories(
         observations=np.concatenate([rows[:-1] for rows in observations]),
         actions=np.concatenate([_rows(e.actions) for e in episodes]),
         terminated=np.concatenate([e.terminated[:] for e in episodes]),
@@ -230,7 +230,7 @@ def _to_trajectories(episodes: list[_Episode], extras: Extras) -> Trajectories:
         final_observations=final if extras.final_observations else None,
         tasks=None if extras.tasks is None else np.array(extras.tasks, dtype=extras.task_dtype),
     )
-    return found if extras.actions else found.without_actions()
+    return trajectories if extras.actions else trajectories.without_actions()
 
 
 def _rows(leaves: list[h5py.Dataset]) -> np.ndarray:
@@ -251,20 +251,6 @@ def _names(
         elif isinstance(given, gymnasium.spaces.Dict):
             names[what] = space_names(given)
     return names if spec.act_dim else {k: v for k, v in names.items() if k != "action_names"}
-
-
-def space_names(space: Any) -> tuple[str, ...]:
-    """The columns that a Dict is flattened to, by their keys: speed, pos[0], pos[1], arm/angle."""
-    keys, widths = [], []
-    for key, part in space.items():
-        if isinstance(part, gymnasium.spaces.Dict):
-            inner = space_names(part)
-            keys += [f"{key}/{name}" for name in inner]
-            widths += [1] * len(inner)
-        else:
-            keys.append(str(key))
-            widths.append(int(np.prod(part.shape or ())))
-    return column_names(keys, widths)
 
 
 def _to_spec(

@@ -4,8 +4,6 @@ A file is data. Arrays of Python objects are refused, and every declared size an
 against the others, and against a limit, before anything is read into memory.
 """
 
-import contextlib
-import os
 import zipfile
 from pathlib import Path
 
@@ -21,6 +19,7 @@ from etairl.demos.npz_arrays import (
     read_array,
     read_header,
 )
+from etairl.storage import appearing_whole
 from etairl.types import InputError, Spec, Trajectories, offsets_of
 
 _LONGEST_TEXT = 200
@@ -218,18 +217,10 @@ def write_npz(demos: Demos, path: Path) -> None:
         "action_names": spec.action_names,
     }
     known = {name: np.asarray(array) for name, array in arrays.items() if array is not None}
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with beside.open("wb") as stream:
+        with appearing_whole(path) as stream:
             np.savez_compressed(stream, allow_pickle=False, **known)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(beside, path)
     except OSError as error:
         raise InputError(
             f"{path}: cannot be written ({error.strerror or error}); choose another place"
         ) from None
-    finally:
-        with contextlib.suppress(OSError):
-            beside.unlink(missing_ok=True)

@@ -17,6 +17,7 @@ NOISE = 0.05
 """gaps that relabelled episodes reach more often are called noise"""
 _FEWEST = round(1.0 / NOISE)  # ways to relabel: with fewer no gap could be told from noise
 _DRAWS = 4000
+_USUAL = 4  # episodes that tell what is usual at a step
 
 OwnEpisodes = Float[np.ndarray, "own columns"]
 OtherEpisodes = Float[np.ndarray, "others columns"]
@@ -92,15 +93,15 @@ def top_rows(
 ) -> list[int]:
     """The highest rows: at most `each` of an episode, and those `apart` steps from each other."""
     episodes, times = t.episode_numbers, t.times
-    left, found = smooth.copy(), []
+    left, highest = smooth.copy(), []
     taken = np.zeros(len(t), np.int64)
-    while len(found) < count and np.isfinite(left).any():
+    while len(highest) < count and np.isfinite(left).any():
         row = int(np.nanargmax(np.where(np.isfinite(left), left, -np.inf)))
-        found.append(row)
+        highest.append(row)
         taken[episodes[row]] += 1
         near = (episodes == episodes[row]) & (np.abs(times - times[row]) <= apart)
         left[near | (taken[episodes] >= each)] = -np.inf
-    return found
+    return highest
 
 
 def excess(
@@ -112,15 +113,17 @@ def excess(
 ) -> tuple[Float[np.ndarray, " rows"], Float[np.ndarray, " rows"]]:
     """How far each row is above the mean of others at the same step, and that mean.
 
-    Where no other is as long, their mean over all steps takes its place. With `apart` the episodes
-    are those of the others, and each is compared with the rest of them.
+    Where fewer than four others are as long, their mean over all steps takes its place: one or two
+    episodes do not tell what is usual at a step. With `apart` the episodes are those of the others,
+    and each is compared with the rest of them.
     """
     overall, horizon = float(usual.mean()), int(max(t.times.max(), others.times.max())) + 1
     sums = np.bincount(others.times, usual, minlength=horizon)[t.times]
     counts = np.bincount(others.times, minlength=horizon)[t.times]
+    enough = counts >= _USUAL  # the same steps of both sides, or they could not be compared
     if apart:
         sums, counts = sums - smooth, counts - 1
-    means = np.where(counts > 0, sums / np.maximum(counts, 1), overall)
+    means = np.where(enough, sums / np.maximum(counts, 1), overall)
     return smooth - means, means
 
 

@@ -1,6 +1,5 @@
 """Figures become files; no window system needed."""
 
-import os
 from io import BytesIO
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
+from etairl.storage import write_atomic
 from etairl.types import InputError
 
 FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
@@ -28,7 +28,6 @@ def save_figure(figure: Figure, path: Path, dpi: int = 150, colours: int | None 
     A PNG of lines needs few colours, and is a third as large with 256 of them.
     """
     check_name(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     FigureCanvasAgg(figure)
     kind = path.suffix.lower()
     # Same figure, same bytes: no date inside, and names inside an SVG that are not drawn by lot.
@@ -41,10 +40,7 @@ def save_figure(figure: Figure, path: Path, dpi: int = 150, colours: int | None 
             plain = drawn.convert("RGB").quantize(colours, dither=Image.Dither.NONE)
         data = BytesIO()
         plain.save(data, "png", dpi=(dpi, dpi), optimize=True)
-    # The file appears whole or not at all, as everything that runs write.
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    beside.write_bytes(data.getvalue())
-    os.replace(beside, path)
+    write_atomic(path, data.getvalue())
 
 
 def jpeg(

@@ -14,15 +14,8 @@ from etairl.idle.generator import Generator, IdleConfig, Units
 from etairl.idle.learning import IdleState
 from etairl.idle.quality import Trained
 from etairl.measures import FutureSampler
-from etairl.storage import (
-    checksum,
-    read_bytes,
-    read_json,
-    tree_bytes,
-    tree_from,
-    write_atomic,
-    write_json,
-)
+from etairl.storage import checksum, read_bytes, read_json, write_atomic, write_json
+from etairl.trees import tree_bytes, tree_from
 from etairl.types import InputError
 from etairl.types.task_space import Mend
 

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int
 from etairl.hyper import traced
 from etairl.measures import FutureSampler
 from etairl.networks import MLP, Activation, check_widths
-from etairl.types import FutureBatch, Trajectories, check_range
+from etairl.types import FutureBatch, Trajectories, check_range, constant_columns
 from etairl.types.task_space import Mend
 
 States = Float[np.ndarray, "rows obs"]
@@ -97,9 +97,7 @@ class Units(NamedTuple):
 
 
 def _spread(x: Float[np.ndarray, "rows dims"]) -> tuple[np.ndarray, np.ndarray]:
-    mean, spread = x.mean(axis=0), x.std(axis=0)
-    constant = spread <= 1e-6 * np.maximum(1.0, np.abs(x).max(axis=0))
-    return mean, np.where(constant, 0.0, spread)
+    return x.mean(axis=0), np.where(constant_columns(x), 0.0, x.std(axis=0))
 
 
 @dataclass(frozen=True)

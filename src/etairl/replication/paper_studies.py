@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 
 from etairl.arms import PENALISED
 from etairl.costs.discriminator import GanConfig
@@ -12,7 +11,7 @@ from etairl.tasks import ends_early
 from etairl.training.flat import configure, flatten
 from etairl.training.presets import preset
 from etairl.training.settings import TrainConfig
-from etairl.types import InputError
+from etairl.types import InputError, did_you_mean
 
 _KAPPAS = (0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0)
 LAMBDAS = (1, 5, 10, 25, 40, 100)
@@ -139,10 +138,8 @@ def named_jobs(
 ) -> list[Job]:
     """The runs of one of `STUDIES`, `rescaled`; the first seed of everything comes first."""
     if name not in STUDIES:
-        close = get_close_matches(name, STUDIES, n=1)
-        known = f"choose from {', '.join(STUDIES)}, or"
-        hint = f"did you mean {close[0]}? Or" if close else known
-        raise InputError(f"unknown study {name!r}; {hint} name a .toml file")
+        hint = did_you_mean(name, STUDIES, f"choose from {', '.join(STUDIES)},")
+        raise InputError(f"unknown study {name!r}; {hint} or name a .toml file")
     study = STUDIES[name]
     chosen = study.envs if envs is None else tuple(envs)
     can = _CONTROL if study.envs[0] in _CONTROL else study.envs

@@ -3,12 +3,11 @@
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 from typing_extensions import override
 
-from etairl.costs.family import Points
+from etairl.costs.family import Points, in_world
 from etairl.networks import Normaliser, Rows
 from etairl.solvers.heads import Head, make_head
 from etairl.solvers.policy import HeadPolicy
@@ -76,4 +75,4 @@ class ActorSolver(Solver[AnyState]):
 
     def in_world(self, obs: Float[Array, "batch obs"]) -> Rows:
         """1 where there is something to decide, 0 in the absorbing state."""
-        return 1.0 - obs[:, -1] if self.absorbing else jnp.ones(len(obs))
+        return in_world(obs, self.absorbing)

@@ -63,8 +63,8 @@ def make_clock(eta: Eta, gamma: float, horizon: int) -> Clock:
     elif mass[-1] > _MOST_BEYOND:
         raise InputError(
             f"{eta} has {mass[-1]:.0%} of its mass beyond the horizon of {horizon} steps, where "
-            "sac-eta learns nothing of it; take a longer --horizon, a geometric weighting or one "
-            "that looks less far ahead, or --solver sac"
+            "a solver that weighs time learns nothing of it; take a longer --horizon, a geometric "
+            "weighting, one that looks less far ahead, or a --solver that does not weigh time"
         )
     else:
         chance = np.divide(mass, waiting, out=np.ones(horizon + 1), where=waiting > 0.0)

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from etairl.buffers import EpisodeBuffer, Episodes, Transitions
 from etairl.experience import Experience
 from etairl.solvers.solver import Batch, ExpertPairs
 
@@ -21,22 +22,30 @@ def replay_batches(
     """Transitions of the replay, uniformly with replacement; a share of them the expert's."""
     if shown := round(expert_share * shape[1]):
         own = replay_batches(rng, data, (shape[0], shape[1] - shown), timed)
-        theirs = _expert_batches(rng, data, (shape[0], shown), timed)
+        assert data.expert is not None
+        sides = data.expert.buffer, data.expert.episodes
+        theirs = _batches(rng, *sides, (shape[0], shown), timed)
         return jax.tree.map(lambda *both: jnp.concatenate(both, axis=1), own, theirs)
-    steps = rng.integers(data.replay.steps, size=shape[0] * shape[1])
-    t = data.buffer.transitions(data.replay.rows(steps), shape)
-    return Batch.of(t, data.replay.times(steps).reshape(shape) if timed else None)
+    return _batches(rng, data.buffer, data.replay, shape, timed)
 
 
-def _expert_batches(
-    rng: np.random.Generator, data: Experience, shape: tuple[int, int], timed: bool = False
+def _batches(
+    rng: np.random.Generator,
+    buffer: EpisodeBuffer,
+    episodes: Episodes,
+    shape: tuple[int, int],
+    timed: bool,
 ) -> Batch:
-    """Transitions of the demonstrations, uniformly with replacement."""
-    expert = data.expert
-    assert expert is not None
-    steps = rng.integers(expert.episodes.steps, size=shape[0] * shape[1])
-    t = expert.buffer.transitions(expert.episodes.rows(steps), shape)
-    return Batch.of(t, expert.episodes.times(steps).reshape(shape) if timed else None)
+    t, steps = _uniform(rng, buffer, episodes, shape)
+    return Batch.of(t, episodes.times(steps).reshape(shape) if timed else None)
+
+
+def _uniform(
+    rng: np.random.Generator, buffer: EpisodeBuffer, episodes: Episodes, shape: tuple[int, int]
+) -> tuple[Transitions, np.ndarray]:
+    """Transitions of some episodes, with replacement, and which steps they are."""
+    steps = rng.integers(episodes.steps, size=shape[0] * shape[1])
+    return buffer.transitions(episodes.rows(steps), shape), steps
 
 
 class NewestRows(NamedTuple):
@@ -65,8 +74,6 @@ def newest_rows(data: Experience, multiple: int) -> NewestRows:
 
 def expert_pairs(rng: np.random.Generator, data: Experience, shape: tuple[int, int]) -> ExpertPairs:
     """Pairs of the demonstrations, uniformly with replacement."""
-    expert = data.expert
-    assert expert is not None
-    rows = expert.episodes.rows(rng.integers(expert.episodes.steps, size=shape[0] * shape[1]))
-    t = expert.buffer.transitions(rows, shape)
+    assert data.expert is not None
+    t, _ = _uniform(rng, data.expert.buffer, data.expert.episodes, shape)
     return ExpertPairs(jnp.asarray(t.observations), jnp.asarray(t.actions))

@@ -60,10 +60,10 @@ class ImpliedCost(Cost):
         mask = solver.in_world(next_obs)
 
         def value(key: PRNGKeyArray) -> Rows:
-            def row(x: Array, here: Array) -> Array:
+            def row(x: Array, mask: Array) -> Array:
                 parts = (key, state.actor, state.critics, x[None], None, solver.omega)
-                choice = head.choose(*parts, mask=here[None])
-                return choice.q[0] - jnp.exp(state.log_temperature) * here * choice.penalty[0]
+                choice = head.choose(*parts, mask=mask[None])
+                return choice.q[0] - jnp.exp(state.log_temperature) * mask * choice.penalty[0]
 
             return jax.vmap(row)(solver.seen(state, next_obs), mask)
 

@@ -55,6 +55,14 @@ class SACSettings(SolverConfig):
             )
 
 
+def _check_turns(kind: str, plain: SACSettings) -> None:
+    if plain.play.at_once:
+        raise InputError(
+            f"{kind} updates its critics and its actor in turn: leave out --at-once, or take "
+            "--solver sac"
+        )
+
+
 class _OnTop(SolverConfig):
     """Settings of a solver on top of another: what they share."""
 
@@ -78,7 +86,8 @@ class _OnTop(SolverConfig):
     def warnings(self, eta: Eta, gamma_irl: float, horizon: int) -> list[str]:
         if not self.weighs_time:
             return []
-        return time_warnings(self.kind, eta, self.gamma_rl, gamma_irl, horizon)
+        plain = self.plain.kind
+        return time_warnings(self.kind, plain, eta, self.gamma_rl, gamma_irl, horizon)
 
 
 @dataclass(frozen=True)
@@ -88,6 +97,11 @@ class SACEtaSettings(_OnTop):
     kind: ClassVar[str] = "sac-eta"
     weighs_time: ClassVar[bool] = True
     plain: SACSettings = field(default_factory=SACSettings)
+
+    @override
+    def check(self, omega: Regulariser) -> None:
+        self.plain.check(omega)
+        _check_turns(self.kind, self.plain)
 
     def make(self, world: World) -> SAC | SACEta:
         """The solver of a run: one critic where that is exact, else two."""
@@ -118,7 +132,9 @@ class PPOSettings(SolverConfig):
     @override
     def check(self, omega: Regulariser) -> None:
         if omega.relative:
-            raise InputError(f"ppo does not know the regulariser {omega.name}; use --solver sac")
+            raise InputError(
+                f"{self.kind} does not know the regulariser {omega.name}; use --solver sac"
+            )
 
 
 @dataclass(frozen=True)
@@ -165,10 +181,18 @@ class IQSettings(_OnTop):
     @override
     def check(self, omega: Regulariser) -> None:
         self.plain.check(omega)
+        _check_turns(self.kind, self.plain)
         if self.plain.play.expert_share:
             raise InputError(
-                "iq always learns from the expert's transitions; leave --expert-share out"
+                f"{self.kind} always learns from the expert's transitions; leave --expert-share out"
             )
+
+
+def family_of(settings: SolverConfig) -> str:
+    """Solvers of one family take each other's settings over where these have one name."""
+    if isinstance(settings, _OnTop) and settings.weighs_time:
+        return settings.plain.kind
+    return settings.kind
 
 
 SOLVERS: dict[str, Callable[[], SolverConfig]] = {

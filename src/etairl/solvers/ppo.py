@@ -7,7 +7,7 @@ critic learns $\bar U$. As in `etairl.solvers.sac` there is a reward here, $-c$,
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -36,22 +36,25 @@ from etairl.solvers.ppo_losses import (
     masked_mean,
     standardised,
 )
-from etairl.solvers.ppo_state import Networks, PPODraw, PPOInfo, PPOState
+from etairl.solvers.ppo_state import (
+    Learned,
+    Lesson,
+    Minibatch,
+    Networks,
+    PPODraw,
+    PPOInfo,
+    PPOState,
+    joined,
+    parts_of,
+)
 from etairl.solvers.solver import Batch, CostFunction
+from etairl.solvers.two_cores import at_once
 from etairl.types import Spec
 
 _FIRST_STD = 0.1, 1.0
 """a first policy tries something, and does not push to the bounds all the time"""
 _SLOW = 0.9
 """how much of the scale of the returns stays from one cycle to the next"""
-
-
-class _Minibatch(NamedTuple):
-    obs: Array
-    act: Array
-    log_prob: Rows
-    targets: Advantages
-    mask: Rows
 
 
 @traced
@@ -92,8 +95,8 @@ class PPO(ActorSolver[PPOState]):
         if (clock := self.clock) is not None:
             seen = sizes[0] + clock.time_features.shape[1]
             u_critic = make(keys[2], (seen, *config.hidden, 1), last=1.0)
-        networks = Networks(actor, critic, u_critic)
-        optimiser = start_optimiser(self._optimiser(), networks)
+        networks = actor, critic, u_critic
+        optimiser = start_optimiser(self._optimiser(), Networks(*networks))
         normaliser = Normaliser.identity(self.spec.obs_dim)
         return PPOState(*networks, normaliser, jnp.ones(()), optimiser)
 
@@ -124,15 +127,18 @@ class PPO(ActorSolver[PPOState]):
         paced = self.slowed(1.0 - progress * (1.0 - config.last_learning_rate))
         left = (1.0 - progress * (1.0 - config.last_temperature)) * config.temperature
         cooled = replace(paced, config=replace(paced.config, temperature=left))
-        return cooled._updates(key, state, drawn, cost, cost_state, self.clock)
+        lesson = cooled._lesson(key, state, drawn, cost, cost_state, self.clock)
+        # Until the next cycle actor and critics learn without each other: here, on two cores.
+        actor, critics = (partial(cooled._learn, *part, lesson) for part in parts_of(state))
+        return joined(state, lesson, *at_once(actor, critics))
 
     @override
     def slowed(self, share: float) -> "PPO":
         rate = share * self.config.learning_rate
         return replace(self, config=replace(self.config, learning_rate=rate))
 
-    @partial(jax.jit, donate_argnums=2)
-    def _updates(
+    @jax.jit
+    def _lesson(
         self,
         key: PRNGKeyArray,
         state: PPOState,
@@ -140,7 +146,8 @@ class PPO(ActorSolver[PPOState]):
         cost: CostFunction | None,
         cost_state: Any,
         clock: Clock | None,
-    ) -> tuple[PPOState, PPOInfo]:
+    ) -> Lesson:
+        """What is to be learned from a cycle."""
         config, batch = self.config, drawn.batch
         if cost is not None:
             paid = cost(cost_state, batch.obs, batch.act, batch.next_obs)
@@ -151,7 +158,7 @@ class PPO(ActorSolver[PPOState]):
         old = self.head.log_prob(state.actor, obs, batch.act)
         targets = self.advantages(state, batch, drawn.last, old * decides, clock)
         now = self._critic(state.critic, obs)
-        rows = _Minibatch(
+        rows = Minibatch(
             self._timed(obs, batch, clock),
             batch.act,
             old,
@@ -162,10 +169,24 @@ class PPO(ActorSolver[PPOState]):
         orders = jax.vmap(lambda k: jax.random.permutation(k, len(obs)).reshape(each))(
             jax.random.split(key, config.epochs)
         )
+        unexplained = masked_mean((targets.value - now) ** 2, drawn.mask)
+        centred = targets.value - masked_mean(targets.value, drawn.mask)
+        variance = masked_mean(centred**2, drawn.mask)
+        info = {
+            "entropy": -masked_mean(old, decides),
+            "explained": 1.0 - unexplained / (variance + 1e-8),
+            "learning_rate": jnp.asarray(config.learning_rate),
+        }
+        scale = state.scale * (_SLOW + (1.0 - _SLOW) * jnp.maximum(jnp.sqrt(variance), 1e-3))
+        return Lesson(rows, orders, scale, info)
+
+    @jax.jit
+    def _learn(self, networks: Networks, optimiser: Any, lesson: Lesson) -> Learned:
+        """All updates of some of the networks; `None` stands for the others."""
 
         def step(carry: tuple[Networks, Any], order: Array) -> tuple[tuple[Networks, Any], Any]:
             networks, optimiser = carry
-            picked = jax.tree.map(lambda x: x[order], rows)
+            picked = jax.tree.map(lambda x: x[order], lesson.rows)
             grads, info = jax.grad(self._loss, has_aux=True)(networks, picked)
             clipped = cast(Any, self._clipped(grads))
             change, optimiser = self._optimiser().update(clipped, optimiser)
@@ -174,67 +195,66 @@ class PPO(ActorSolver[PPOState]):
                 optimiser,
             ), info
 
-        flat = orders.reshape(-1, config.minibatch)
-        (networks, optimiser), infos = jax.lax.scan(step, (state.networks, state.optimiser), flat)
-        unexplained = masked_mean((targets.value - now) ** 2, drawn.mask)
-        centred = targets.value - masked_mean(targets.value, drawn.mask)
-        variance = masked_mean(centred**2, drawn.mask)
-        scale = state.scale * (_SLOW + (1.0 - _SLOW) * jnp.maximum(jnp.sqrt(variance), 1e-3))
-        info = PPOInfo(
-            *(infos[name].mean() for name in ("actor_loss", "critic_loss")),
-            entropy=-masked_mean(old, decides),
-            clipped=infos["clipped"].mean(),
-            divergence=infos["divergence"][-each[0] :].mean(),
-            explained=1.0 - unexplained / (variance + 1e-8),
-            learning_rate=jnp.asarray(config.learning_rate),
-        )
-        return state._replace(**networks._asdict(), scale=scale, optimiser=optimiser), info
+        each, size = lesson.orders.shape[1:]
+        flat = lesson.orders.reshape(-1, size)
+        (networks, optimiser), infos = jax.lax.scan(step, (networks, optimiser), flat)
+        last = {name: x[-each:] if name == "divergence" else x for name, x in infos.items()}
+        return networks, optimiser, {name: x.mean() for name, x in last.items()}
 
     def advantages(
         self, state: PPOState, batch: Batch, last: Rows, log_prob: Rows, clock: Clock | None
     ) -> Advantages:
         """Of the actions that were taken; `log_prob` is 0 where there was nothing to decide."""
-        config, networks = self.config, state.networks
+        config = self.config
         reward = -batch.cost
         if enabled(config.temperature):
             reward = reward - config.temperature * self.omega.drawn(log_prob)
         reward = reward / state.scale
         obs, next_obs = self.seen(state, batch.obs), self.seen(state, batch.next_obs)
         goes_on = 1.0 - batch.terminated
-        v_after = self._critic(networks.critic, next_obs)
-        v = Values(self._critic(networks.critic, obs), goes_on * v_after)
+        v_after = self._critic(state.critic, next_obs)
+        v = Values(self._critic(state.critic, obs), goes_on * v_after)
         if clock is None:
             return advantages(config.gamma_rl, config.gae_lambda, reward, v, last)
         assert batch.time is not None
-        assert networks.u_critic is not None
+        assert state.u_critic is not None
         now, after = clock.at(batch.time), clock.at(batch.time + 1)
-        u_after = self._critic(networks.u_critic, after.beside(next_obs))
+        u_after = self._critic(state.u_critic, after.beside(next_obs))
         # Where the wait ends for certain, and in the absorbing state, U is what is paid from there.
         waits = (after.chance < 1.0) & (self.in_world(batch.next_obs) > 0.0)
         u = Values(
-            self._critic(networks.u_critic, now.beside(obs)),
+            self._critic(state.u_critic, now.beside(obs)),
             goes_on * jnp.where(waits, u_after, v_after),
         )
         return eta_advantages(config.gamma_rl, config.gae_lambda, reward, v, u, now, after, last)
 
-    def _loss(self, networks: Networks, rows: _Minibatch) -> tuple[Scalar, dict[str, Scalar]]:
-        config, targets = self.config, rows.targets
-        counts, decides = rows.mask[:, 0], rows.mask[:, 1]
+    def _loss(self, networks: Networks, rows: Minibatch) -> tuple[Scalar, dict[str, Scalar]]:
+        loss, info = jnp.zeros(()), {}
+        if networks.actor is not None:
+            loss, info = self._actor_loss(networks.actor, rows)
+        if networks.critic is not None:
+            critic = self._critic_loss(networks.critic, networks.u_critic, rows)
+            loss, info = loss + self.config.critic_weight * critic, info | {"critic_loss": critic}
+        return loss, info
+
+    def _actor_loss(self, actor: MLP, rows: Minibatch) -> tuple[Scalar, dict[str, Scalar]]:
+        config, decides = self.config, rows.mask[:, 1]
         obs = rows.obs[:, : self.spec.obs_dim]
-        log_ratio = self.head.log_prob(networks.actor, obs, rows.act) - rows.log_prob
+        log_ratio = self.head.log_prob(actor, obs, rows.act) - rows.log_prob
         ratio = jnp.exp(log_ratio)
-        actor = clipped_loss(ratio, targets.advantage, config.clip, decides)
-        error = (self._critic(networks.critic, obs) - targets.value) ** 2
-        if networks.u_critic is not None and targets.waiting is not None:
-            error += (self._critic(networks.u_critic, rows.obs) - targets.waiting) ** 2
-        critic = 0.5 * masked_mean(error, counts)
-        info = {
-            "actor_loss": actor,
-            "critic_loss": critic,
+        loss = clipped_loss(ratio, rows.targets.advantage, config.clip, decides)
+        return loss, {
+            "actor_loss": loss,
             "clipped": masked_mean((jnp.abs(ratio - 1.0) > config.clip).astype(float), decides),
             "divergence": -masked_mean(log_ratio, decides),
         }
-        return actor + config.critic_weight * critic, info
+
+    def _critic_loss(self, critic: MLP, u_critic: MLP | None, rows: Minibatch) -> Scalar:
+        targets, obs = rows.targets, rows.obs[:, : self.spec.obs_dim]
+        error = (self._critic(critic, obs) - targets.value) ** 2
+        if u_critic is not None and targets.waiting is not None:
+            error += (self._critic(u_critic, rows.obs) - targets.waiting) ** 2
+        return 0.5 * masked_mean(error, rows.mask[:, 0])
 
     def _critic(self, critic: MLP, obs: Array) -> Rows:
         return critic(obs)[:, 0]

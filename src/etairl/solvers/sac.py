@@ -22,6 +22,7 @@ from etairl.networks import MLP, Normaliser, Rows, Scalar, init_pair, start_opti
 from etairl.regularisers import Entropy, Regulariser
 from etairl.solvers.actor_solver import ActorSolver
 from etairl.solvers.draws import expert_pairs, replay_batches
+from etairl.solvers.sac_at_once import scan_at_once
 from etairl.solvers.sac_config import OffPolicy, SACConfig
 from etairl.solvers.sac_losses import actor_loss, critic_loss, soft_target, temperature_loss
 from etairl.solvers.sac_state import SACDraw, SACInfo, SACState
@@ -117,17 +118,25 @@ class SAC(ActorSolver[SACState]):
         With `critics_only` actor and temperature stay: critics learn to judge an actor that came
         from elsewhere before they may change it.
         """
+        key_target, key_actor = jax.random.split(key)
+        judged, (loss_q, q) = self.critics_step(state, batch, key_target)
+        acted, (loss_pi, entropy) = self.actor_step(judged, batch, key_actor)
+        temperature = jnp.exp(state.log_temperature)
+        new = judged if critics_only else acted
+        return new, SACInfo(loss_q, loss_pi, temperature, entropy, q)
+
+    def critics_step(
+        self, state: SACState, batch: Batch, key: PRNGKeyArray
+    ) -> tuple[SACState, tuple[Scalar, Scalar]]:
+        """One gradient step of the critics, and of their targets; their loss and mean value."""
         if (state.reference is None) == self.omega.relative:
             raise InputError("the regulariser kl and a reference policy go together")
         config, head = self.config, self.head
-        key_target, key_actor = jax.random.split(key)
-        obs, next_obs = batch.obs, batch.next_obs
         # Log-probabilities are computed everywhere and masked afterwards: no NaN can slip through.
-        mask, next_mask = self.in_world(obs), self.in_world(next_obs)
-        obs, next_obs = self.seen(state, obs), self.seen(state, next_obs)
-        temperature = jnp.exp(state.log_temperature)
+        next_mask = self.in_world(batch.next_obs)
+        obs, next_obs = self.seen(state, batch.obs), self.seen(state, batch.next_obs)
         choice = head.choose(
-            *(key_target, state.actor, state.targets, next_obs, state.reference, self.omega),
+            *(key, state.actor, state.targets, next_obs, state.reference, self.omega),
             mask=next_mask,
         )
         target = soft_target(
@@ -136,23 +145,27 @@ class SAC(ActorSolver[SACState]):
             batch.terminated,
             choice.q,
             next_mask * choice.penalty,
-            temperature,
+            jnp.exp(state.log_temperature),
         )
-        (loss_q, q), grads = jax.value_and_grad(critic_loss, has_aux=True)(
+        info, grads = jax.value_and_grad(critic_loss, has_aux=True)(
             state.critics, head, obs, batch.act, jax.lax.stop_gradient(target)
         )
-        critics, critic_optimiser = self.step(
+        critics, optimiser = self.step(
             config.critic_lr, grads, state.critic_optimiser, state.critics
         )
-        (loss_pi, entropy), grads = jax.value_and_grad(actor_loss, has_aux=True)(
-            *(state.actor, head, critics, state.reference, temperature, obs, mask, key_actor),
-            self.omega,
-        )
-        if not critics_only:
-            state = self.policy_step(state, grads, batch.expert, entropy, mask)
         targets = towards(config.polyak, state.targets, critics)
-        new = state._replace(critics=critics, targets=targets, critic_optimiser=critic_optimiser)
-        return new, SACInfo(loss_q, loss_pi, temperature, entropy, q)
+        return state._replace(critics=critics, targets=targets, critic_optimiser=optimiser), info
+
+    def actor_step(
+        self, state: SACState, batch: Batch, key: PRNGKeyArray
+    ) -> tuple[SACState, tuple[Scalar, Scalar]]:
+        """One gradient step of the actor, and of its temperature; its loss and entropy."""
+        mask, obs = self.in_world(batch.obs), self.seen(state, batch.obs)
+        (loss, entropy), grads = jax.value_and_grad(actor_loss, has_aux=True)(
+            *(state.actor, self.head, state.critics, state.reference),
+            *(jnp.exp(state.log_temperature), obs, mask, key, self.omega),
+        )
+        return self.policy_step(state, grads, batch.expert, entropy, mask), (loss, entropy)
 
     def updates(
         self,
@@ -166,6 +179,8 @@ class SAC(ActorSolver[SACState]):
         solver = self.paced(drawn.progress)
 
         def scan(state: SACState, batches: Batch, key: PRNGKeyArray) -> tuple[SACState, SACInfo]:
+            if solver.play.at_once and not drawn.critics_only:
+                return scan_at_once(solver, state, batches, key, cost, cost_state)
             return solver._scan(state, batches, key, cost, cost_state, drawn.critics_only)
 
         return in_scans(scan, state, drawn.batches, key)

@@ -92,14 +92,17 @@ class OffPolicy:
     expert_share: float = 0.0
     """share of the transitions in an update that are the expert's, with the learned cost like all
     others: critics know early what lies on the expert's way"""
+    at_once: int = 0
+    """two cores: so many updates of the critics and as many of the actor at once, each beside the
+    other as it was before them; 0 for one after the other, update by update"""
 
     def __post_init__(self):
         check_range(self, "[1, inf)", "solver_updates", "solver_batch")
-        check_range(self, "[0, inf)", "critic_cycles", "cloning")
+        check_range(self, "[0, inf)", "critic_cycles", "cloning", "at_once")
         check_range(self, "(0, inf)", "updates_per_step")
         check_range(self, "[0, 1)", "expert_share")
 
     @staticmethod
     def upgraded(data: dict[str, Any]) -> dict[str, Any]:
         """Settings of a file, also of versions up to 0.3."""
-        return {"updates_per_step": None, "expert_share": 0.0} | data
+        return {"updates_per_step": None, "expert_share": 0.0, "at_once": 0} | data

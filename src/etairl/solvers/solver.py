@@ -194,20 +194,20 @@ _MUCH_BEYOND = 0.05
 
 
 def time_warnings(
-    kind: str, eta: Eta, gamma_rl: float, gamma_irl: float, horizon: int
+    kind: str, plain: str, eta: Eta, gamma_rl: float, gamma_irl: float, horizon: int
 ) -> list[str]:
     """Of a solver that weighs time: where it is plain, what it cannot learn, where players differ.
 
     Args:
-        kind: the name of the solver, which is that of the plain one and `-eta`.
+        kind: the name of the solver.
+        plain: that of the solver which does not weigh time.
         eta: the weighting.
-        gamma_rl: the discount of the solver.
+        gamma_rl: the discount of both.
         gamma_irl: the discount of the cost player's draws.
         horizon: steps of an episode.
     """
     said, beta, beyond = [], eta.discount(gamma_rl), eta.tail(horizon) or 0.0
     if beta is not None:
-        plain = kind.removesuffix("-eta")
         said.append(f"with eta {eta}, {kind} is {plain} with discount {beta:g}: one critic")
     elif has_clock(eta) and beyond > _MUCH_BEYOND:
         said.append(
@@ -248,6 +248,13 @@ def in_scans(
     return state, mean_info(infos)
 
 
+def relabelled(batch: Batch, cost: CostFunction | None, cost_state: Any) -> Batch:
+    """With the current cost, where there is one."""
+    if cost is None:
+        return batch
+    return batch._replace(cost=cost(cost_state, batch.obs, batch.act, batch.next_obs))
+
+
 def relabelled_scan(
     update: Callable[[Any, Batch, PRNGKeyArray], tuple[Any, Any]],
     state: Any,
@@ -260,10 +267,7 @@ def relabelled_scan(
 
     def body(carry: Any, step: tuple[Batch, PRNGKeyArray]) -> tuple[Any, Any]:
         batch, key_update = step
-        if cost is not None:
-            current = cost(cost_state, batch.obs, batch.act, batch.next_obs)
-            batch = batch._replace(cost=current)
-        return update(carry, batch, key_update)
+        return update(carry, relabelled(batch, cost, cost_state), key_update)
 
     keys = jax.random.split(key, batches.cost.shape[0])
     state, infos = jax.lax.scan(body, state, (batches, keys))

@@ -51,8 +51,7 @@ class Codes:
 
     def check(self, tasks: Tasks) -> None:
         """Refuse rows that are no codes."""
-        ones = (tasks == 1.0).sum(axis=1)
-        if not ((ones == 1) & ((tasks == 0.0).sum(axis=1) == self.number - 1)).all():
+        if not are_codes(tasks):
             raise InputError(f"a code has a single 1 and {self.number - 1} zeros")
 
     def costs(
@@ -71,6 +70,12 @@ class Codes:
         """At one of the places."""
         del tasks
         return self.distances(states).min(axis=1) <= self.goals.tolerance
+
+
+def are_codes(rows: Num[np.ndarray, "n codes"]) -> bool:
+    """Whether each row has a single 1, and zeros."""
+    ones, zeros = (rows == 1.0).sum(axis=1), (rows == 0.0).sum(axis=1)
+    return bool(((ones == 1) & (zeros == rows.shape[1] - 1)).all())
 
 
 def without_tasks(t: Trajectories, codes: int, seed: int = 0) -> Trajectories:

@@ -2,11 +2,9 @@
 
 import os
 import sys
-from difflib import get_close_matches
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, get_args
 
+from etairl.own_code import import_own
 from etairl.tasks.catalogue import task_space
 from etairl.tasks.envpool import EnvPoolTask, envpool_names, native_limit
 from etairl.tasks.fork_world import FORK, ForkTask
@@ -14,7 +12,15 @@ from etairl.tasks.horizon import AbsorbingTask, GuardedTask
 from etairl.tasks.lame import LAMED, LameTask, sound
 from etairl.tasks.navigation_world import MAPS, NavigationTask
 from etairl.tasks.product import ProductTask
-from etairl.types import HorizonMode, InputError, LawName, RejoinableTask, Task, check_choice
+from etairl.types import (
+    HorizonMode,
+    InputError,
+    LawName,
+    RejoinableTask,
+    Task,
+    check_choice,
+    did_you_mean,
+)
 
 # In the paper's simulator the contact forces of Ant were zeros; without them there are 27 columns.
 _OPTIONS: dict[str, dict[str, Any]] = {
@@ -167,31 +173,13 @@ def imported(environment: str) -> str:
     if not colon:
         return environment
     try:
-        _import_from_here(module)
+        import_own(module)
     except Exception as error:  # whatever a user's own module raises
         raise InputError(
             f"{environment}: {module!r} cannot be imported ({type(error).__name__}: {error}); is "
             "it installed, or in this folder, or its folder in PYTHONPATH?"
         ) from error
     return name
-
-
-def _import_from_here(module: str) -> None:
-    """Import a module; one that is found nowhere else may lie in the current folder."""
-    if module in sys.modules or _is_installed(module):
-        import_module(module)
-        return
-    here = os.getcwd()
-    if here not in sys.path:
-        sys.path.append(here)  # it stays: what it holds may be imported later, or elsewhere
-    import_module(module)
-
-
-def _is_installed(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except (ImportError, ValueError):  # also of a package around it
-        return False
 
 
 def gymnasium_options(environment: str, mode: HorizonMode) -> dict[str, Any]:
@@ -231,11 +219,8 @@ def _ending_options(environment: str, mode: HorizonMode) -> dict[str, Any]:
 
 def _unknown(environment: str, names: list[str]) -> str:
     module, colon, name = environment.partition(":")
-    close = get_close_matches(name if colon else environment, set(names), n=3)
-    if close:
-        hint = f"did you mean {', '.join(close)}?"
-    elif colon:
+    hint = "one of your own is named with the module that registers it, module:Name-v0"
+    if colon:
         hint = f"{module} was imported, and does not register it"
-    else:
-        hint = "one of your own is named with the module that registers it, module:Name-v0"
+    hint = did_you_mean(name if colon else environment, set(names), hint, many=3)
     return f"unknown environment {environment!r}; {hint}"

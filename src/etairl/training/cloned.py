@@ -12,8 +12,8 @@ from etairl.networks import MLP
 from etairl.solvers.cloning import CloningConfig, clone
 from etairl.solvers.heads import make_head
 from etairl.solvers.policy import HeadPolicy
-from etairl.storage import load_tree, save_tree
 from etairl.training.preparation import Prepared
+from etairl.trees import load_tree, save_tree
 from etairl.types import Policy, Spec
 
 FILE = "clone.safetensors"

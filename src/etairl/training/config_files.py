@@ -91,12 +91,20 @@ def code_in(config: TrainConfig) -> list[str]:
     return [*own, *config.cost.code(), *config.solver.code()]
 
 
+def trust_option(config: TrainConfig) -> str:
+    """What a command that reads these settings from a file must say, behind a space; or nothing."""
+    return " --trust" if code_in(config) else ""
+
+
 def check_trust(config: TrainConfig, file: Path, trust: bool, named: Collection[str] = ()) -> None:
     """Refuse a file that names code, unless the user allows it."""
-    unnamed = [code for code in code_in(config) if code not in named]
-    if unnamed and not trust:
+    _refuse_code([code for code in code_in(config) if code not in named], file, trust)
+
+
+def _refuse_code(names: list[str], file: Path, trust: bool) -> None:
+    if names and not trust:
         raise InputError(
-            f"{file} names code of its own ({', '.join(unnamed)}), which would be imported; if you "
+            f"{file} names code of its own ({', '.join(names)}), which would be imported; if you "
             "trust it, say --trust (in Python: trust=True)"
         )
 
@@ -104,11 +112,7 @@ def check_trust(config: TrainConfig, file: Path, trust: bool, named: Collection[
 def expert_config(data: Any, file: Path, trust: bool = True) -> ExpertConfig:
     """Settings of an expert as its run directory and its card keep them."""
     config = decode(ExpertConfig, data, str(file))
-    if not trust and ":" in config.env:
-        raise InputError(
-            f"{file} names code of its own ({config.env}), which would be imported; if you trust "
-            "it, say --trust (in Python: trust=True)"
-        )
+    _refuse_code([config.env] if ":" in config.env else [], file, trust)
     return config
 
 

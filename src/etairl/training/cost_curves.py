@@ -1,6 +1,6 @@
 """A learned cost along episodes: of every row, smoothed, and by time."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import jax.numpy as jnp
 import numpy as np
@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 from etairl.costs.family import Points
 from etairl.evaluation.moments import mean_by_time, smoothed_episodes, window_of
 from etairl.solvers.policy import ActionScaling
+from etairl.tasks.column_names import named
 from etairl.training.attribution import CostOf
 from etairl.training.preparation import Prepared
 from etairl.types import InputError, Spec, Trajectories
@@ -97,7 +98,5 @@ def explained(prepared: Prepared) -> Explained:
         return cost(prepared.cost, marked(obs), act, marked(following))
 
     # The names of the demonstrations come first.
-    spec, world = prepared.demos.spec, prepared.task.spec
-    if spec.observation_names is None and world.observation_names is not None:
-        spec = replace(spec, observation_names=world.observation_names[: spec.obs_dim])
+    spec = named(prepared.demos.spec, prepared.demos.spec, prepared.task.spec)
     return Explained(of, spec, config.horizon, cost.needs_next)

@@ -10,12 +10,12 @@ from etairl.eta import parse_eta
 from etairl.evaluation.moments import Check
 from etairl.training.cost_curves import Costs
 from etairl.training.explaining import ColumnShare, Moment, RunExplanation
-from etairl.training.filming import Film
+from etairl.training.filming import Film, shown_episodes
 from etairl.training.heat_maps import Plane, plane
 from etairl.training.result import Result
 from etairl.types import Trajectories, joined
 
-_SHOWN = 8  # episodes of either side, and columns of a moment
+_SHOWN = 8  # columns of a moment
 _POINTS = 1000  # of a curve
 _LONGEST = 5000  # steps of which the weights are computed again in the page
 _FEATURES = 24
@@ -25,7 +25,7 @@ def explanation_data(result: Result, found: RunExplanation, film: Film) -> dict[
     """Everything that the page shows, small enough to be sent around."""
     config, horizon = result.config, min(result.config.horizon, _LONGEST)
     sides = {"demonstrations": found.demonstrations, "learner": found.learner}
-    chosen = {name: _chosen(side, found, name) for name, side in sides.items()}
+    chosen = shown_episodes(found)
     eta = parse_eta(str(config.future.eta))
     return {
         "run": result.path.resolve().name,
@@ -52,7 +52,7 @@ def explanation_data(result: Result, found: RunExplanation, film: Film) -> dict[
         "more_features": max(0, len(found.features or ()) - _FEATURES),
         "film": {
             "learner": film.learner,
-            "demonstrations": film.demonstration,
+            "demonstrations": film.demonstrations,
             "notes": film.notes,
         },
         "plane": _plane(result, found, chosen),
@@ -62,7 +62,7 @@ def explanation_data(result: Result, found: RunExplanation, film: Film) -> dict[
 def _about(result: Result, found: RunExplanation) -> str:
     config = result.config
     sides = (found.learner.trajectories, found.demonstrations.trajectories)
-    many = [f"{len(t)} episodes" for t in sides]
+    many = [f"{len(t)} episode{'s' if len(t) > 1 else ''}" for t in sides]
     return (
         f"{config.algorithm.upper()} on {config.env}, η = {config.future.eta}, "
         f"{result.metrics['transitions']:,} transitions. {many[0]} of the learner beside "
@@ -128,27 +128,21 @@ def _rounded(values: Any) -> list[float | None]:
     return [None if not np.isfinite(v) else float(f"{v:.4g}") for v in np.asarray(values).tolist()]
 
 
-def _chosen(side: Costs, found: RunExplanation, name: str) -> list[int]:
-    """The first episode, those of moments, and more."""
-    many = len(side.trajectories)
-    wanted = [0, *(m.episode for m in found.moments if name == "learner"), *range(many)]
-    return sorted(list(dict.fromkeys(wanted))[:_SHOWN])
-
-
 def _side(side: Costs, chosen: list[int], horizon: int, name: str, film: Film) -> dict[str, Any]:
     t, rows = side.trajectories, side.trajectories.row_of_step
     starts = np.concatenate([[0], np.cumsum(t.durations)])
     stride = -(-int(t.durations.max()) // _POINTS)
     one = "learner" if name == "learner" else "demonstration"
-    filmed = film.learner if name == "learner" else film.demonstration
+    filmed = film.learner if name == "learner" else film.demonstrations
+    some = 0 < len(filmed) < len(chosen)
     return {
         "stride": stride,
         "by_time": _rounded(side.by_time[:horizon]),
         "alive": _rounded(side.alive[:horizon]),
         "episodes": [
             {
-                "title": f"{one} {i}" + (", with pictures" if filmed and i == 0 else ""),
-                "filmed": bool(filmed) and i == 0,
+                "number": i,
+                "title": f"{one} {i}" + (", with pictures" if some and i in filmed else ""),
                 "length": int(t.durations[i]),
                 "ended": bool(t.terminated[t.last_rows[i]]),
                 "costs": _rounded(side.costs[rows[starts[i] : starts[i + 1] : stride]]),
@@ -160,7 +154,7 @@ def _side(side: Costs, chosen: list[int], horizon: int, name: str, film: Film) -
 
 def _moment(m: Moment, found: RunExplanation, chosen: list[int]) -> dict[str, Any]:
     order = np.argsort(-np.abs(m.shares))[:_SHOWN]
-    typical = float(found.demonstrations.costs.mean())
+    typical = float(found.demonstrations.smooth.mean())
     return {
         "episode": chosen.index(m.episode),
         "number": m.episode,

@@ -29,7 +29,7 @@ from etairl.training.cost_curves import Costs, Explained, explained
 from etairl.training.multitask import Role
 from etairl.training.playing import play_again
 from etairl.training.preparation import Prepared
-from etairl.types import InputError, Policy, Trajectories, check_seed, joined
+from etairl.types import InputError, Policy, Trajectories, check_seed, constant_columns, joined
 
 MOMENTS = 6
 _ROWS = 5  # of a moment, over which the shares of its columns are means
@@ -47,7 +47,7 @@ class Moment:
     cost: float
     """mean over the moment"""
     usual_cost: float
-    """mean of the demonstrations at that step; over all steps where none is as long"""
+    """mean of the demonstrations at that step; over all steps where fewer than four are as long"""
     shares: Float[np.ndarray, " columns"]
     """of each column in what the moment costs more than the mean of the demonstrations"""
     deviations: Float[np.ndarray, " columns"]
@@ -114,22 +114,22 @@ def explain_cost(
     above, usual_cost = excess(t, own.smooth, usual, expert.smooth)
     others_above, _ = excess(usual, expert.smooth, usual, expert.smooth, apart=True)
     highest, others_highest = peaks(t, above), peaks(usual, others_above)
-    there, deviations = look(own, highest)
-    others_there, _ = look(expert, others_highest)
+    own_shares, deviations = look(own, highest)
+    others_shares, _ = look(expert, others_highest)
     rows = top_rows(t, above, MOMENTS, max(1, given.horizon // 10))
     moments = [
-        Moment(int(t.episode_numbers[row]), int(t.times[row]), float(own.smooth[row]), *found)
-        for row, *found in zip(
+        Moment(int(t.episode_numbers[row]), int(t.times[row]), float(own.smooth[row]), *parts)
+        for row, *parts in zip(
             rows, usual_cost[rows].tolist(), *look(own, np.array(rows)), strict=True
         )
     ]
     checks = (
-        relabelled(rng, there, others_there),
+        relabelled(rng, own_shares, others_shares),
         relabelled(rng, look.whole(own), look.whole(expert)),
     )
     columns = [
-        ColumnShare(*found)
-        for found in zip(look.names, checks[0], deviations.mean(axis=0), checks[1], strict=True)
+        ColumnShare(*parts)
+        for parts in zip(look.names, checks[0], deviations.mean(axis=0), checks[1], strict=True)
     ]
     tops = above[highest][:, None], others_above[others_highest][:, None]
     return Explanation(
@@ -139,7 +139,7 @@ def explain_cost(
         learner=own,
         overall=relabelled(rng, _episode_means(own), _episode_means(expert))[0],
         costliest=relabelled(rng, *tops)[0],
-        moments=[replace(m, usual=_between(m.shares, others_there)) for m in moments],
+        moments=[replace(m, usual=_between(m.shares, others_shares)) for m in moments],
         columns=sorted(columns, key=lambda column: -abs(column.whole.gap)),
     )
 
@@ -157,9 +157,8 @@ class _Look:
         self._shares = Attribution(rng, given.cost, given.spec, given.needs_next, points)
         self.names = self._shares.names(*given.columns)
         x = self._columns(points)
-        spread = x.std(axis=0)
-        still = spread <= 1e-6 * np.maximum(1.0, np.abs(x).max(axis=0))
-        self._mean, self._scale = x.mean(axis=0), np.where(still, 1.0, spread)
+        self._mean = x.mean(axis=0)
+        self._scale = np.where(constant_columns(x), 1.0, x.std(axis=0))
 
     def __call__(self, side: Costs, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Shares and deviations, as means over the moments around some rows."""
@@ -241,6 +240,6 @@ def explain_run(
     features = gaps(played)
     if filmed is not None:
         played = joined([filmed, replace(played)])
-    found = explain_cost(rng, explained(prepared), shown, played)
+    explanation = explain_cost(rng, explained(prepared), shown, played)
     law = config.future.law(config.horizon)
-    return RunExplanation(**vars(found), law=law, quarters=quarters, features=features)
+    return RunExplanation(**vars(explanation), law=law, quarters=quarters, features=features)

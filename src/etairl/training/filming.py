@@ -1,6 +1,8 @@
-"""A few pictures of the learner and of a demonstration, for the same steps."""
+"""Pictures of the episodes that a page shows: learner and demonstrations, at the same steps."""
 
+from collections.abc import Iterable
 from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,12 +11,15 @@ from jaxtyping import UInt8
 from etairl.tasks import task_space
 from etairl.tasks.environments import imported
 from etairl.tasks.rendering import Scene
+from etairl.training.explaining import RunExplanation
 from etairl.training.result import Result
 from etairl.training.scenes import make_scene
 from etairl.types import InputError, Trajectories
 
 SIZE = (280, 210)
-_DRAWN, _KEPT = 160, 36  # while it is not known how long an episode lasts; and afterwards
+SHOWN = 12  # episodes of either side
+_DRAWN = 180  # while it is not known how long an episode lasts
+_DENSE, _SPARSE = 80, 20  # of the first episode of either side, and of each other one
 
 
 class FilmFrame(NamedTuple):
@@ -24,41 +29,103 @@ class FilmFrame(NamedTuple):
     pixels: UInt8[np.ndarray, "height width 3"]
 
 
-class Film(NamedTuple):
+Pictures = dict[int, tuple[FilmFrame, ...]]
+"""by the number of the episode"""
+
+
+@dataclass(frozen=True, eq=False)
+class Film:
     """An episode of the learner, and pictures of both sides; or why there are none."""
 
     episode: Trajectories | None = None
-    learner: tuple[FilmFrame, ...] = ()
-    demonstration: tuple[FilmFrame, ...] = ()
-    """of the first demonstration"""
+    learner: Pictures = field(default_factory=dict)
+    demonstrations: Pictures = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
+def shown_episodes(found: RunExplanation) -> dict[str, list[int]]:
+    """Of each side the first episode, those of moments, and more."""
+    sides = {"demonstrations": found.demonstrations, "learner": found.learner}
+    of_moments = {"learner": [m.episode for m in found.moments]}
+    chosen = {}
+    for name, side in sides.items():
+        wanted = [0, *of_moments.get(name, []), *range(len(side.trajectories))]
+        chosen[name] = sorted(list(dict.fromkeys(wanted))[:SHOWN])
+    return chosen
+
+
 def film(result: Result, seed: int = 0, size: tuple[int, int] = SIZE) -> Film:
-    """Play and draw; what cannot be drawn is left out, with a note that says why."""
-    if task_space(imported(result.config.env)) is not None:
-        return Film(notes=("Worlds with many tasks have no pictures.",))
-    notes: list[str] = []
+    """Play and draw an episode of the learner; if that is not possible, a note says why.
+
+    Where there are many tasks nothing is played: those of the demonstrations are the ones to show.
+    """
     with ExitStack() as stack:
         try:
             scene = make_scene(result, size, seed)
             stack.callback(scene.close)
+            if task_space(imported(result.config.env)) is not None:
+                return Film()
             episode, pictures = _play(result, scene, seed)
         except InputError as error:
             return Film(notes=(f"There are no pictures: {error}.",))
-        try:
-            shown = _demonstration(result, scene)
-        except InputError as error:
-            shown = ()
-            notes.append(f"There are no pictures of the demonstration: {error}.")
-    return Film(episode, pictures, shown, tuple(notes))
+    return Film(episode, {0: pictures})
+
+
+def with_others(
+    result: Result, found: RunExplanation, filmed: Film, size: tuple[int, int] = SIZE
+) -> Film:
+    """Draw the other episodes that are shown, where observations tell the state of the simulator.
+
+    Pictures of both sides are of the same steps, and there is one of each moment.
+    """
+    if filmed.notes:
+        return filmed
+    chosen = shown_episodes(found)
+    sides = {"learner": found.learner, "demonstrations": found.demonstrations}
+    longest = int(max(side.trajectories.durations.max() for side in sides.values()))
+    base = _base(result.config.horizon)
+    dense = base * -(-longest // (base * _DENSE))
+    sparse = dense * -(-longest // (dense * _SPARSE))
+    moments = {m.step for m in found.moments}
+    pictures: dict[str, Pictures] = {
+        "learner": {n: _every(p, dense) for n, p in filmed.learner.items()},
+        "demonstrations": {},
+    }
+    notes = []
+    with ExitStack() as stack:
+        scene = make_scene(result, size, 0)
+        stack.callback(scene.close)
+        for name, side in sides.items():
+            for number in chosen[name]:
+                if number in pictures[name]:
+                    continue
+                more = {m.step for m in found.moments if m.episode == number}
+                more = more if name == "learner" else set() if number else moments
+                every = dense if number == 0 else sparse
+                try:
+                    drawn = _posed(scene, side.trajectories, number, every, more)
+                except InputError as error:
+                    notes.append(_left_out(name, bool(pictures[name]), error))
+                    break
+                pictures[name][number] = drawn
+    return replace(filmed, **pictures, notes=tuple(notes))
+
+
+def _left_out(name: str, some: bool, error: InputError) -> str:
+    others = "other episodes of the learner" if some else f"the {name}"
+    return f"There are no pictures of {others}: {error}."
+
+
+def _base(horizon: int) -> int:
+    """Steps from one picture to the next while the learner plays."""
+    return max(1, horizon // _DRAWN)
 
 
 def _play(result: Result, scene: Scene, seed: int) -> tuple[Trajectories, tuple[FilmFrame, ...]]:
     config = result.config
     greedy = result.playing[0] == "greedy"
     rng = None if greedy else np.random.default_rng([config.seed, seed, 13])
-    every = max(1, config.horizon // _DRAWN)
+    every = _base(config.horizon)
     rows: dict[str, list[Any]] = {"observations": [], "actions": [], "rewards": []}
     observations, terminated, number = scene.reset(), False, 0
     drawn = [FilmFrame(0, scene.draw())]
@@ -83,24 +150,27 @@ def _play(result: Result, scene: Scene, seed: int) -> tuple[Trajectories, tuple[
         offsets=np.array([0, number]),
         final_observations=observations,
     )
-    return episode, _few(drawn)
+    return episode, tuple(drawn)
 
 
-def _demonstration(result: Result, scene: Scene) -> tuple[FilmFrame, ...]:
-    episode = result.demonstrations.take(np.array([0]))
+def _every(drawn: tuple[FilmFrame, ...], every: int) -> tuple[FilmFrame, ...]:
+    """Those whose step is a multiple, and the last one."""
+    return (*(frame for frame in drawn[:-1] if frame.step % every == 0), drawn[-1])
+
+
+def _posed(
+    scene: Scene, t: Trajectories, number: int, every: int, more: Iterable[int]
+) -> tuple[FilmFrame, ...]:
+    episode = t.take(np.array([number]))
     if episode.spans is not None:
         raise InputError("what happened between its steps is not known")
     if not scene.load(episode.observations):
-        raise InputError("its observations do not tell the state of the simulator")
-    chosen = np.unique(np.linspace(0, episode.steps - 1, _KEPT).round().astype(int)).tolist()
+        raise InputError("observations do not tell the state of the simulator")
+    last = episode.steps - 1
+    steps = {*range(0, last, every), last, *(step for step in more if step < last)}
     pictures = []
-    for row in chosen:
+    for row in sorted(steps):
         before = episode.actions[row - 1] if row and episode.act_dim else None
         scene.pose(row, before)
         pictures.append(FilmFrame(row, scene.draw()))
     return tuple(pictures)
-
-
-def _few(pictures: list[FilmFrame]) -> tuple[FilmFrame, ...]:
-    chosen = np.unique(np.linspace(0, len(pictures) - 1, _KEPT).round().astype(int))
-    return tuple(pictures[i] for i in chosen)

@@ -6,7 +6,6 @@ the regulariser is filled in once, and then the settings are frozen.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
-from difflib import get_close_matches
 from functools import cache
 from types import UnionType
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
@@ -17,12 +16,12 @@ from etairl.decoding import checked
 from etairl.demos.sources import located
 from etairl.eta import parse_eta
 from etairl.regularisers import parse_regulariser
-from etairl.solvers.players import SOLVERS
+from etairl.solvers.players import SOLVERS, family_of
 from etairl.solvers.solver import SolverConfig
 from etairl.training.horizons import implied_demonstrations, implied_horizon
 from etairl.training.presets import preset
 from etairl.training.settings import TrainConfig
-from etairl.types import InputError, check_choice
+from etairl.types import InputError, check_choice, did_you_mean
 
 Settings = TypeVar("Settings")
 
@@ -122,13 +121,9 @@ def _solver(start: TrainConfig, kind: str) -> SolverConfig:
     if kind == start.solver.kind:
         return start.solver
     solver = SOLVERS[kind]()
-    if _family(kind) != _family(start.solver.kind):
+    if family_of(solver) != family_of(start.solver):
         return solver
     return _replaced(solver, flatten(start.solver))
-
-
-def _family(kind: str) -> str:
-    return kind.removesuffix("-eta")
 
 
 def _implied(
@@ -142,8 +137,8 @@ def _implied(
     # A run may be asked about from another folder.
     settings["demos"] = located(settings.get("demos", start.demos))
     if "horizon" not in given and ("env" in given or "demos" in given):
-        found = implied_horizon(settings.get("env", start.env), settings["demos"])
-        settings |= {} if found is None else {"horizon": found}
+        horizon = implied_horizon(settings.get("env", start.env), settings["demos"])
+        settings |= {} if horizon is None else {"horizon": horizon}
     if "demonstrations" not in given and "demos" in given:
         many = implied_demonstrations(settings["demos"], start.demonstrations)
         settings["demonstrations"] = many
@@ -202,9 +197,8 @@ def check_setting(name: str, value: Any) -> Any:
     """A value as its setting takes it; "none" stands for no value where that is allowed."""
     hints = known()
     if name not in hints:
-        close = get_close_matches(name, hints, n=1)
-        hint = f"; did you mean {close[0]}?" if close else "; see etairl train --help"
-        raise InputError(f"unknown setting {name!r}{hint}")
+        hint = did_you_mean(name, hints, "see etairl train --help")
+        raise InputError(f"unknown setting {name!r}; {hint}")
     if value in ("none", "None") and _allows_none(hints[name]):
         return None
     return checked(name, value, hints[name])

@@ -18,13 +18,13 @@ from etairl.networks import all_finite
 from etairl.runs import RunDirectory
 from etairl.solvers.learned import save_policy
 from etairl.solvers.policy import ActionScaling
-from etairl.storage import save_tree
 from etairl.tasks import without_absorbing
 from etairl.training.cloned import clone_policy, keep_clone, make_clone
 from etairl.training.deciding import kept, stopped, watched_name
 from etairl.training.judging import CLONING, DEMONSTRATIONS, LEARNER, Stage, judge_at_the_end
 from etairl.training.multitask import ReturnScale, solved
 from etairl.training.preparation import Prepared
+from etairl.trees import save_tree
 from etairl.types import DivergedError, InputError, Policy, Task, Trajectories
 
 FRESH_EPISODES = 10
@@ -186,10 +186,10 @@ def _scored(
 ) -> dict[str, Any]:
     """The score, and beside whom: where there are many tasks that of the curves."""
     assert played.returns is not None
-    found: dict[str, Any] = solved(prepared, played, scale)
-    if "score" in found:
-        return found | {"score_beside": DEMONSTRATIONS}  # whatever their kind
-    return found | {
+    metrics: dict[str, Any] = solved(prepared, played, scale)
+    if "score" in metrics:
+        return metrics | {"score_beside": DEMONSTRATIONS}  # whatever their kind
+    return metrics | {
         "score": expert.score(float(played.returns.mean())),
         "score_beside": expert.name,
     }
@@ -197,9 +197,9 @@ def _scored(
 
 def _compared(expert: Expert, played: Trajectories, seed: int) -> dict[str, Any]:
     """Distances from an expert, with all steps."""
-    found: dict[str, Any] = {"beside": expert.name, "compared": expert.scaled.compared}
+    row: dict[str, Any] = {"beside": expert.name, "compared": expert.scaled.compared}
     rng, steps = np.random.default_rng([seed, 3]), expert.scaled.seen(played)
     for suffix, reference in (("", expert.scaled), ("_raw", expert.raw)):
         for name, distance in reference.distances(rng, steps).items():
-            found[f"mmd2_{name}{suffix}"] = asdict(distance)
-    return found
+            row[f"mmd2_{name}{suffix}"] = asdict(distance)
+    return row

@@ -31,12 +31,14 @@ from etairl.idle import (
 from etairl.networks import MLP
 from etairl.solvers.cloning import CloningConfig, clone
 from etairl.solvers.policy import ActionScaling
-from etairl.storage import holds_anything, load_tree
+from etairl.storage import holds_anything
 from etairl.tasks import ends_early, make_task, with_absorbing
+from etairl.tasks.column_names import named
 from etairl.training.carrying import check_columns, same_demonstrations
 from etairl.training.fitting import fitting_demos, other_names
 from etairl.training.settings import TrainConfig
 from etairl.training.watching import Watched
+from etairl.trees import load_tree
 from etairl.types import InputError, Task
 
 
@@ -157,9 +159,10 @@ def prepare(
     )
     if config.idle is not None and task.spec.discrete_actions is not None:
         raise InputError(f"--idle generates continuous actions; those of {config.env} are discrete")
+    absorbing = config.mode == "absorbing"
     world = World(
         task.spec,
-        config.mode == "absorbing",
+        absorbing,
         config.horizon,
         config.future.eta,
         config.regulariser,
@@ -169,11 +172,15 @@ def prepare(
     solver = config.solver.make(world)
     cost = solver.implied_cost() or config.cost.make(world)
     if config.frozen_cost is not None:
-        cost = Frozen(cost.portable(), same_demonstrations(config))
         cost_from = cost_from or Path(config.frozen_cost)
         check_columns(cost_from, cost, task)
     select = Selection(config.demonstrations, config.horizon, config.every)
     demos = fitting_demos(config, task, select)
+    if solver.implied_cost() is None:
+        names = named(task.spec, demos.spec, task.spec, absorbing=absorbing)
+        cost = config.cost.make(world._replace(spec=names))
+    if config.frozen_cost is not None:
+        cost = Frozen(cost.portable(), same_demonstrations(config))
     game = Girl(config.girl, config.seed, cost, solver, config.future)
     expert = _expert(config, demos, task, cost.needs_next or solver.needs_next)
     first = game.init(expert).cost

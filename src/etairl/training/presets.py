@@ -1,7 +1,6 @@
 """Named settings: the paper's table, and what works."""
 
 from dataclasses import replace
-from difflib import get_close_matches
 
 from etairl.algorithms.girl import GirlConfig
 from etairl.costs.adversarial import DiscriminatorConfig
@@ -11,7 +10,7 @@ from etairl.solvers.players import PPOSettings, SACSettings
 from etairl.solvers.ppo_config import PPOConfig
 from etairl.solvers.sac_config import OffPolicy, SACConfig
 from etairl.training.settings import TrainConfig
-from etairl.types import InputError
+from etairl.types import InputError, did_you_mean
 
 
 def _paper(env: str, demos: str, **sizes: int) -> TrainConfig:
@@ -232,7 +231,6 @@ PRESETS |= {
 def preset(name: str) -> TrainConfig:
     """Settings by name."""
     if name not in PRESETS:
-        close = get_close_matches(name, PRESETS, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"choose from {', '.join(PRESETS)}"
+        hint = did_you_mean(name, PRESETS, f"choose from {', '.join(PRESETS)}")
         raise InputError(f"unknown preset {name!r}; {hint}")
     return PRESETS[name]

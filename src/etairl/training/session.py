@@ -27,7 +27,7 @@ from etairl.locks import held
 from etairl.runs import RunDirectory, every_seconds
 from etairl.solvers.policy import ActionScaling
 from etairl.storage import reading
-from etairl.training.config_files import code_in, read_config
+from etairl.training.config_files import read_config, trust_option
 from etairl.training.deciding import copy_player, gone_back, recovers, slowed
 from etairl.training.events import EventLog
 from etairl.training.measuring import check_finite, measure, write_result
@@ -107,8 +107,7 @@ def open_run(
 
 def resume_command(run: Path, config: TrainConfig | None = None) -> str:
     """How a run is resumed on the command line, with the user's word where it names code."""
-    trust = " --trust" if config is not None and code_in(config) else ""
-    return f"etairl resume {run}{trust}"
+    return f"etairl resume {run}{trust_option(config) if config is not None else ''}"
 
 
 def refuse_begun(directory: RunDirectory) -> None:

@@ -114,7 +114,7 @@ class TrainConfig:
         self.choices.check_solver(self.solver.kind, self.frozen_cost is not None)
         if self.frozen_cost is None:  # a cost that learns no more goes with every solver
             price, weighs_time = self.solver.temperature, self.solver.weighs_time
-            self.cost.check(Players(self.regulariser, price, weighs_time))
+            self.cost.check(Players(self.regulariser, price, weighs_time, self.algorithm))
             self.choices.check(self.cost, self.eta)
 
     @staticmethod

@@ -2,7 +2,17 @@
 
 from etairl.types.checks import is_image
 from etairl.types.protocols import HorizonMode, MultiTask, Policy, RejoinableTask, Step, Task
-from etairl.types.spec import DivergedError, InputError, Spec, check_choice, check_range, check_seed
+from etairl.types.spec import (
+    DivergedError,
+    InputError,
+    Spec,
+    check_choice,
+    check_range,
+    check_seed,
+    column_names,
+    did_you_mean,
+    space_names,
+)
 from etairl.types.task_space import LawName, TaskSpace
 from etairl.types.trajectories import (
     FutureBatch,
@@ -30,9 +40,12 @@ __all__ = [
     "check_choice",
     "check_range",
     "check_seed",
+    "column_names",
     "constant_columns",
+    "did_you_mean",
     "is_image",
     "joined",
     "offsets_of",
     "ragged_rows",
+    "space_names",
 ]

@@ -1,7 +1,8 @@
 """Errors that the user can mend, checks that settings share, and what a task looks like."""
 
+import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -12,6 +13,7 @@ from jaxtyping import Float
 _LONGEST_MESSAGE = 1200
 _WORDS = {
     "[1, inf)": "be at least 1",
+    "[2, inf)": "be at least 2",
     "[0, inf)": "be >= 0 and finite",
     "(0, inf)": "be > 0 and finite",
 }
@@ -69,9 +71,16 @@ def check_range(settings: Any, interval: str, *names: str) -> None:
 def check_choice(name: str, value: Any, allowed: Iterable[str]) -> None:
     """Refuse a word that is not one of those allowed, and name the one that was meant."""
     if value not in (known := tuple(allowed)):
-        close = get_close_matches(str(value), known, n=1)
-        hint = f"; did you mean {close[0]}?" if close else ""
-        raise InputError(f"{name} must be one of {', '.join(known)}, got {value!r}{hint}")
+        hint = did_you_mean(str(value), known, "")
+        raise InputError(
+            f"{name} must be one of {', '.join(known)}, got {value!r}{f'; {hint}' if hint else ''}"
+        )
+
+
+def did_you_mean(word: str, known: Iterable[str], otherwise: str, many: int = 1) -> str:
+    """The words that are nearest to one that is unknown, as a question; or what to say else."""
+    close = get_close_matches(word, list(known), n=many)
+    return f"did you mean {', '.join(close)}?" if close else otherwise
 
 
 @dataclass(frozen=True)
@@ -124,6 +133,27 @@ class Spec:
             return np.zeros(self.act_dim, np.float32)
         low, high = (np.asarray(b, np.float64) for b in (self.action_low, self.action_high))
         return ((low + high) / 2).astype(np.float32)
+
+
+def column_names(keys: Sequence[str], widths: Sequence[int]) -> tuple[str, ...]:
+    """The names of the columns of some keys laid out side by side: `pos[0]`, `pos[1]`, `speed`."""
+    return tuple(
+        key if width == 1 else f"{key}[{i}]"
+        for key, width in zip(keys, widths, strict=True)
+        for i in range(width)
+    )
+
+
+def space_names(space: Any, by_alphabet: bool = False) -> tuple[str, ...]:
+    """The columns that a Dict space is flattened to, by their keys: speed, pos[0], arm/angle."""
+    names: list[str] = []
+    for key in sorted(space.spaces) if by_alphabet else list(space.spaces):
+        part = space[key]
+        if hasattr(part, "spaces"):
+            names += [f"{key}/{name}" for name in space_names(part, by_alphabet)]
+        else:
+            names += column_names([str(key)], [math.prod(part.shape or ())])
+    return tuple(names)
 
 
 def _check_names(what: str, names: tuple[str, ...] | None, columns: int) -> None:

@@ -3,8 +3,8 @@
   const byId = (id) => document.getElementById(id);
   const SVG = "http://www.w3.org/2000/svg", SIDES = ["learner", "demonstrations"];
   const given = (x) => x !== null && x !== undefined && Number.isFinite(x);
-  const number = (x, digits = 3) => !given(x) ? "–" : (x !== 0 && (Math.abs(x) < 1e-3 || Math.abs(x) >= 1e5) ? x.toExponential(2) : String(Number(x.toPrecision(digits)))).replace("-", "−");
-  const signed = (x) => `${x > 0 ? "+" : ""}${number(x, 2)}`;
+  const number = (x, digits = 3) => !given(x) ? "–" : Math.abs(x) < 1e-12 ? "0" : (x !== 0 && (Math.abs(x) < 1e-3 || Math.abs(x) >= 1e5) ? x.toExponential(2) : String(Number(x.toPrecision(digits)))).replace("-", "−");
+  const signed = (x) => `${x > 1e-12 ? "+" : ""}${number(x, 2)}`;
   const picked = { learner: 0, demonstrations: 0 };
 
   function make(tag, attributes, ...children) {
@@ -79,16 +79,15 @@
     slider.value = costs.indexOf(Math.max(...costs)) * data.sides.learner.stride;
     film(); move();
   }
+  const frames = (side) => data.film[side][episode(side).number] ?? [];
   function film() {
     const host = byId("film"); host.replaceChildren(); shown = {};
     for (const side of SIDES) {
-      if (!data.film[side].length || !episode(side).filmed) continue;
+      if (!frames(side).length) continue;
       const picture = make("img", { alt: "", width: 280, height: 210 }), words = make("figcaption", {});
       host.append(make("figure", {}, picture, words)); shown[side] = { picture, words };
     }
-    const notes = [...data.film.notes];
-    for (const side of SIDES) if (data.film[side].length && !episode(side).filmed) notes.push(`Pictures of the ${side === "learner" ? "learner" : "demonstrations"} are of number 0 only.`);
-    byId("film-notes").textContent = notes.join(" ");
+    byId("film-notes").textContent = data.film.notes.join(" ");
   }
   function move() {
     const step = Number(slider.value), words = [`step ${step}`];
@@ -99,7 +98,7 @@
       marks[side].style.display = given(cost) ? "" : "none";
       if (given(cost)) { marks[side].setAttribute("cx", drawn.x(step)); marks[side].setAttribute("cy", drawn.y(cost)); }
       if (shown[side]) {
-        const nearest = data.film[side].reduce((a, b) => Math.abs(b.step - step) < Math.abs(a.step - step) ? b : a);
+        const nearest = frames(side).reduce((a, b) => Math.abs(b.step - step) < Math.abs(a.step - step) ? b : a);
         shown[side].picture.src = nearest.source;
         shown[side].picture.alt = `${one} at step ${nearest.step}`;
         shown[side].words.textContent = `${one}, step ${nearest.step}`;
@@ -116,7 +115,8 @@
       select.addEventListener("change", () => { picked[side] = Number(select.value); drawCosts(); });
     }
     slider.addEventListener("input", move);
-    if (data.moments.length && !data.film.learner.length) picked.learner = data.moments[0].episode;
+    const first = data.moments[0]?.episode ?? 0, drawn = data.film.learner;
+    if (!Object.keys(drawn).length || drawn[data.sides.learner.episodes[first].number]) picked.learner = first;
     byId("pick-learner").value = picked.learner;
   }
 
@@ -130,14 +130,15 @@
     return list;
   }
   function moments() {
-    byId("moment-note").textContent = `Where the learner costs most beside the demonstrations at the same step; ${data.window === 1 ? "one step" : `${data.window} steps`} each. Bars: what each column adds to the cost (orange) or takes off it (blue), beside the mean of all demonstrated steps, with its deviation from the mean of the demonstrations in units of their spread σ. Usual: costliest moments of the demonstrations have it, too.${data.verdicts[1].kind === "yes" ? "" : " The demonstrations have such moments, too: this may be noise."}`;
+    const then = data.moments.some((m) => number(m.usual) !== number(m.typical)) ? " at the same step" : "";
+    byId("moment-note").textContent = `Where the learner costs most beside the demonstrations${then}; ${data.window === 1 ? "one step" : `${data.window} steps`} each. Bars: what each column adds to the cost (orange) or takes off it (blue), beside the mean of all demonstrated steps, with its deviation from the mean of the demonstrations in units of their spread σ. Usual: costliest moments of the demonstrations have it, too.${data.verdicts[1].kind === "yes" ? "" : " The demonstrations have such moments, too: this may be noise."}`;
     for (const m of data.moments) {
       const button = make("button", { type: "button", "aria-label": `Show learner ${m.number} at step ${m.step}` }, "Show");
       button.addEventListener("click", () => {
         picked.learner = m.episode; byId("pick-learner").value = m.episode; drawCosts();
         slider.value = m.step; move(); byId("episodes").scrollIntoView(); slider.focus({ preventScroll: true });
       });
-      byId("moment-list").append(make("article", { class: "card" }, make("h3", {}, `learner ${m.number}, step ${m.step}`), make("p", {}, `cost ${number(m.cost)}; demonstrations at this step ${number(m.usual)}, at all steps ${number(m.typical)}`), bars(m.columns.slice(0, 4)), button));
+      byId("moment-list").append(make("article", { class: "card" }, make("h3", {}, `learner ${m.number}, step ${m.step}`), make("p", {}, `cost ${number(m.cost)}; demonstrations ${number(m.usual) === number(m.typical) ? "" : `at this step ${number(m.usual)}, `}at all steps ${number(m.typical)}`), bars(m.columns.slice(0, 4)), button));
     }
   }
 

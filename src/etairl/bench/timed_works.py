@@ -1,6 +1,6 @@
 """Works that are timed in a process of their own, on request: by us, and by other libraries.
 
-    PYTHON -P worker.py FILE CORES
+    PYTHON -P timed_works.py FILE CORES
 
 FILE is a Python file with a dictionary `WORKS`: by name, a function of settings that prepares a
 work and returns it; the work is called with a number of units to do. Every request is a line of
@@ -68,8 +68,12 @@ def _answer(works: Works, made: dict[str, Work], request: dict[str, Any]) -> dic
 
 def megabytes() -> float:
     """The most memory that this process has had."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (2**20 if sys.platform == "darwin" else 2**10)
+    # On Linux, what getrusage knows begins with that of the process which started this one.
+    status = Path("/proc/self/status")
+    if status.is_file():
+        lines = status.read_text().splitlines()
+        return next(float(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 2**10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
 def keep_to(cores: int) -> None:
