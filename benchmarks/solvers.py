@@ -1,19 +1,15 @@
 """The solvers of etairl on true rewards, beside those of others: same tasks, steps and seeds.
 
-    python solvers.py run sac [--workers 2]   soft actor-critic beside SBX: trains what is missing
-    python solvers.py table sac               judges and compares what is there
-    python solvers.py run ppo, table ppo      proximal policy optimisation beside Stable-Baselines3
+    python solvers.py one FILE     a run, such as results/sac/Hopper-v5-etairl-0.json
+    python solvers.py table sac    soft actor-critic beside SBX: compares what is there
+    python solvers.py table ppo    proximal policy optimisation beside Stable-Baselines3
 
 Every run ends with 20 episodes without noise, in the same simulator for both libraries. A run is
-one small JSON file under results/SOLVER; what is there is not run again.
+one small JSON file under results/SOLVER; `make -C benchmarks sac` makes those that are missing.
 """
 
 import argparse
-import itertools
 import json
-import os
-import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -240,16 +236,17 @@ def judge(act, environment: str) -> list[float]:
     return returns
 
 
-def train(solver: str, library: str, environment: str, seed: int) -> None:
-    """One run, into its file."""
-    contest, start = CONTESTS[solver], time.time()
-    act, curve = contest.runners[library](environment, seed)
+def train(path: Path) -> None:
+    """One run, into its file, whose name says which it is."""
+    environment, library, seed = path.stem.rsplit("-", 2)
+    contest, start = CONTESTS[path.resolve().parent.name], time.time()
+    act, curve = contest.runners[library](environment, int(seed))
     seconds = time.time() - start
     returns = judge(act, environment)
     row = {
         "library": library,
         "environment": environment,
-        "seed": seed,
+        "seed": int(seed),
         "final_return": float(np.mean(returns)),
         "final_return_std": float(np.std(returns)),
         "seconds": round(seconds),
@@ -258,7 +255,6 @@ def train(solver: str, library: str, environment: str, seed: int) -> None:
         "curve": [(int(step), round(float(value), 1)) for step, value in curve],
         "versions": {name: version(name) for name in contest.packages},
     }
-    path = file_of(solver, library, environment, seed)
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
     part.write_text(json.dumps(row) + "\n")
@@ -268,33 +264,6 @@ def train(solver: str, library: str, environment: str, seed: int) -> None:
 def file_of(solver: str, library: str, environment: str, seed: int) -> Path:
     """Where a run's result is."""
     return RESULTS / solver / f"{environment}-{library}-{seed}.json"
-
-
-def run_all(solver: str, workers: int) -> None:
-    """Everything that is missing; seeds first, so that a pause leaves fair comparisons."""
-    jobs = [
-        (solver, library, environment, seed)
-        for seed, environment, library in itertools.product(
-            SEEDS, ENVIRONMENTS, CONTESTS[solver].runners
-        )
-        if not file_of(solver, library, environment, seed).exists()
-    ]
-    flags = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-    single = {"XLA_FLAGS": flags, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    surroundings = os.environ | (single if workers > 1 else {})
-    running: dict[tuple, subprocess.Popen] = {}
-    while jobs or running:
-        while jobs and len(running) < workers:
-            job = jobs.pop(0)
-            command = [sys.executable, __file__, "one", *map(str, job)]
-            running[job] = subprocess.Popen(command, env=surroundings)
-            print("started", *job, flush=True)
-        time.sleep(1)
-        for job, process in list(running.items()):
-            if process.poll() is not None:
-                del running[job]
-                outcome = "finished" if process.returncode == 0 else "FAILED"
-                print(outcome, *job, flush=True)
 
 
 def last_fifth(row: dict) -> float:
@@ -369,18 +338,11 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    every, one, shown = (commands.add_parser(name) for name in ("run", "one", "table"))
-    for command in (every, one, shown):
-        command.add_argument("solver", choices=CONTESTS)
-    every.add_argument("--workers", type=int, default=2)
-    one.add_argument("library")
-    one.add_argument("environment", choices=ENVIRONMENTS)
-    one.add_argument("seed", type=int)
+    commands.add_parser("one").add_argument("file", type=Path)
+    commands.add_parser("table").add_argument("solver", choices=CONTESTS)
     arguments = parser.parse_args()
-    if arguments.command == "run":
-        run_all(arguments.solver, arguments.workers)
-    elif arguments.command == "one":
-        train(arguments.solver, arguments.library, arguments.environment, arguments.seed)
+    if arguments.command == "one":
+        train(arguments.file)
     else:
         table(arguments.solver)
 

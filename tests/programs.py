@@ -89,3 +89,8 @@ def killed_at_a_rename(number: int) -> None:
 def no_large_files() -> None:
     """From now on no file of this process may grow beyond 20 kB."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_480, 20_480))
+
+
+def on_one_core() -> None:
+    """From now on this process uses a single core."""
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])

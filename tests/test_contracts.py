@@ -15,6 +15,7 @@ from etairl.algorithms.girl import as_points, girl
 from etairl.algorithms.registry import ALGORITHMS, cost_kinds
 from etairl.costs.discriminator import Form
 from etairl.costs.family import Cost, CostConfig
+from etairl.costs.frozen import Frozen
 from etairl.costs.linear import CostStep, LinearConfig
 from etairl.decoding import encode
 from etairl.measures import Method
@@ -35,7 +36,8 @@ TINY = configure(
 FORMS = {
     "discriminator": [{"form": form} for form in get_args(Form)],
     "linear": [{"cost_step": step} for step in get_args(CostStep)]
-    + [{"features": name} for name in ("identity", "fourier:8", "rbf:8")],
+    + [{"features": name} for name in ("identity", "fourier:8", "rbf:8")]
+    + [{"mean_cost": 0.0}],
     "shaped": [{}],
     "regularised": [{}, {"omega": "tsallis:1.2"}],
     "empowered": [{}],
@@ -140,6 +142,14 @@ def test_it_runs_repeats_and_comes_back_from_disk(name, solver, form, tmp_path):
     assert (learned is last.state.cost) == cost.learns
     assert cost(again, *points).shape == (len(points.obs),)
     assert cost.portable()(again, *points).shape == (len(points.obs),)
+    if cost.learns:  # what a fresh policy, here or in another world, would pay
+        frozen = Frozen(cost.portable(), same_demos=False)
+        kept = load_tree(tmp_path / "cost.safetensors", frozen.init(jax.random.key(1), points))
+        frozen.check(kept, frozen.init(jax.random.key(2), points))
+        assert np.array_equal(frozen(kept, *points), cost.portable()(learned, *points))
+        if not frozen.needs_actions:
+            other = points._replace(act=-points.act)
+            assert np.array_equal(frozen(kept, *other), frozen(kept, *points))
 
 
 @pytest.mark.parametrize(
@@ -235,6 +245,8 @@ def test_every_regulariser_runs(omega):
             "airl goes with --solver sac or ppo: its cost is",
         ),
         ({"algorithm": "iq", "solver": "sac"}, "needs both; take --solver iq"),
+        ({"solver": "sac-eta", "at_once": 5}, "sac-eta updates .* in turn: leave out --at-once"),
+        ({"algorithm": "iq", "at_once": 5}, "iq updates .* in turn: leave out --at-once"),
         ({"solver": "iq"}, "megan with the solver iq: .* take --algorithm iq"),
         ({"algorithm": "iq", "frozen_cost": "somewhere"}, "it cannot be frozen for others"),
         ({"algorithm": "iq", "idle": "geometric:0.7"}, "looks at next states, which --idle"),

@@ -13,6 +13,7 @@ import tyro
 from programs import call
 
 import etairl
+from etairl.algorithms.registry import ALGORITHMS
 from etairl.eta import parse_eta
 from etairl.measures import FutureSampler, Method, summarise_law
 
@@ -188,6 +189,20 @@ def test_the_reference_has_every_module():
     paths = [p.relative_to(source).with_suffix("") for p in (source / "etairl").rglob("*.py")]
     modules = {".".join(p.parts) for p in paths if not p.name.startswith("__")}
     assert not {m for m in modules - shown if not m.startswith("etairl.cli.")}
+
+
+@pytest.mark.parametrize("name", sorted(ALGORITHMS))
+def test_every_algorithm_has_a_page_that_says_the_same_things(name):
+    """Its game, pseudo-code, deviations, and what it reached, with a formula and its own name."""
+    page = {"gail": "megan"}.get(name, name)
+    text = (ROOT / "docs" / "algorithms" / f"{page}.md").read_text()
+    sections = re.findall(r"^##+ (.*)$", text, re.MULTILINE)
+    for wanted in ("What it solves", "Pseudo-code", "Deviations from the published", "checked"):
+        assert any(wanted in section for section in sections), wanted
+    assert any(re.search(r"^What (is|single runs) reached", section) for section in sections)
+    assert name == "megan" or f"--algorithm {name}" in text  # megan is the default
+    assert "$$" in text
+    assert ALGORITHMS[name].assumes
 
 
 def test_the_paper_map_lists_every_module_and_no_other():

@@ -21,6 +21,16 @@ OURS = {"must be written with jax.numpy", "its folder in PYTHONPATH"}
 REMEDY = re.compile(
     r"choose|did you mean|see |use |say |run|install|give|name|leave|resume|there are|…$|;|, not "
 )
+ASKED = re.compile(
+    r"\b(must|needs?|takes?|wants?|got|instead|only|at most|at least|goe?s? (together|with))\b"
+    r"|\blies?\b|more than|longer than|is needed|: (it|an?|the|put|keep) |\. [A-Z]|^…$|is not a"
+    r"|is there|known"
+)
+"""what was expected: then it is clear what to do"""
+READERS = ("cli/", "demos/", "studies/", "training/", "eta/", "runs.py")
+"""where what a user types or names is read"""
+ASIDE = ("training/filming.py", "training/scenes.py")
+"""why pictures are left out of a page that is made all the same"""
 
 
 def text(node: ast.expr) -> str:
@@ -94,8 +104,8 @@ def choices(value: ast.expr) -> Iterable[ast.expr]:
     return [value] if isinstance(value, (ast.Constant, ast.JoinedStr, ast.BinOp)) else []
 
 
-def messages() -> Iterator[tuple[str, str, bool]]:
-    """Where, what, and whether it is whole, of all that the user meets."""
+def messages() -> Iterator[tuple[str, str, str | None]]:
+    """Where, what, and of a whole one what is raised, of all that the user meets."""
     for file, tree in TREES.items():
         functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
         inside = {id(n): f for f in functions for n in ast.walk(f)}
@@ -104,7 +114,8 @@ def messages() -> Iterator[tuple[str, str, bool]]:
                 where = f"{file.relative_to(SOURCES)}:{node.lineno}"
                 found = parts(node.args[0], inside.get(id(node), node))
                 for number, part in enumerate(found):
-                    yield where, text(part), not number and name_of(node) in RAISED
+                    raised = name_of(node) if name_of(node) in RAISED else None
+                    yield where, text(part), None if number else raised
 
 
 EVERYTHING = sorted({(where, words) for where, words, _ in messages() if words.strip("… ")})
@@ -167,6 +178,22 @@ def test_what_is_unknown_or_missing_has_a_remedy():
     guilty = {w: words for w, words in ALL.items() if lost.search(words)}
     assert len(guilty) > 20
     assert not {w: words for w, words in guilty.items() if not REMEDY.search(words)}
+
+
+def test_what_a_user_gave_is_answered_with_what_to_do():
+    """Or with what was expected. A damaged run is answered by the program itself."""
+    given = {
+        where: words
+        for where, words, raised in messages()
+        if raised in ("InputError", "refuse") and where.startswith(READERS)
+    }
+    guilty = {w: words for w, words in given.items() if not w.startswith(ASIDE)}
+    assert len(guilty) > 250
+    assert not {
+        w: words
+        for w, words in guilty.items()
+        if not REMEDY.search(words) and not ASKED.search(words)
+    }
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from etairl.bench import peer_environments
 from etairl.bench.interleaved import Contestant, Ratio, Turn, Worker, in_turn
-from etairl.bench.peer_cases import LIBRARIES, Case, Doer, Start, Theirs, cases, starts
+from etairl.bench.peer_cases import LIBRARIES, Case, Doer, Start, Theirs, all_cases, all_starts
 from etairl.bench.peer_environments import (
     BASELINES,
     IMITATION,
@@ -164,7 +164,7 @@ def case():
 
 
 def test_every_row_is_a_ratio_within_one_run(comparison, case, capsys):
-    (rows,) = comparison.rows([case])
+    (rows,) = comparison.rows([case], [])
     assert [(row.what, row.beside) for row in rows] == [
         ("a nap", "Slow"),
         ("a nap", "Same"),
@@ -185,8 +185,8 @@ def test_every_row_is_a_ratio_within_one_run(comparison, case, capsys):
 
 def test_starts_are_fresh_processes(comparison, case):
     start = Start("a nap", case.ours, case.theirs)
-    (seconds, *_), (memory, *_) = comparison._started(start)
-    assert seconds.what == "start-up, a nap"
+    (seconds, *_), (memory, *_) = comparison.rows([], [start])
+    assert [seconds.what, memory.what] == ["a nap, time", "a nap, memory"]
     assert seconds.unit == "s"
     assert 0.04 < seconds.ours < 10
     assert memory.unit == "MB"
@@ -197,7 +197,7 @@ def test_starts_are_fresh_processes(comparison, case):
 def test_a_missed_limit_is_the_exit_code(comparison, case):
     def code(limit: float) -> bool:
         theirs = (case.theirs[0]._replace(limit=limit),)
-        (rows,) = comparison.rows([case._replace(theirs=theirs, absent=())])
+        (rows,) = comparison.rows([case._replace(theirs=theirs, absent=())], [])
         return all(row.ok for row in rows)
 
     assert code(1.5)
@@ -207,7 +207,7 @@ def test_a_missed_limit_is_the_exit_code(comparison, case):
 def test_the_peers_are_asked_for_works_that_they_have():
     files = {name: library.works for name, library in LIBRARIES.items()}
     files["etairl"] = "works_of_etairl.py"
-    for case in (*cases(1), *starts(1)):
+    for case in (*all_cases(1), *all_starts(1)):
         for doer in case.doers:
             module = ast.parse((BENCH / files[doer.who]).read_text())
             (works,) = (
@@ -223,7 +223,7 @@ def test_the_peers_are_asked_for_works_that_they_have():
 def test_both_sides_learn_with_the_same_sizes():
     """Limits are those of updates, of the same width and batch."""
     limits = {}
-    for case in cases(1):
+    for case in all_cases(1):
         for their in case.theirs:
             if their.limit is not None:
                 limits.setdefault(their.beside, []).append(their.limit)
@@ -350,6 +350,8 @@ def test_without_packages_the_command_says_so(tmp_path, monkeypatch, settings, w
         (["solver", "--peers"], "--peers is a table of its own; leave solver out"),
         (["--keep", "x"], "go with --peers"),
         (["--rounds", "2"], "go with --peers"),
+        (["--rows", "update"], "go with --peers"),
+        (["--peers", "--rows", "tea"], "no row has 'tea'; choose from simulator alone, a step; .*"),
         (["--peers", "--rounds", "0"], "rounds"),
         (["--peers", "--cores", "1000"], "--cores 1000 is more than the"),
     ],
@@ -363,7 +365,7 @@ def test_options_that_do_not_fit(arguments, words):
 def test_all_of_our_own_works_run():
     own = Contestant("etairl", Path(sys.executable), BENCH / "works_of_etairl.py", own=True)
     with Worker(own) as worker:
-        for case in (*cases(1), *starts(1)):
+        for case in (*all_cases(1), *all_starts(1)):
             for doer in case.doers:
                 if doer.who == "etairl":
                     worker.make("a", doer.work, doer.settings)

@@ -116,6 +116,18 @@ def test_words_of_the_field():
     assert not found
 
 
+def test_results_are_not_called_found_or_there():
+    """A variable says what it holds; these say nothing."""
+    stored = [
+        f"{path.name}:{node.lineno}: {node.id}"
+        for path in SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        if node.id in ("found", "here", "there", "twins", "meant")
+    ]
+    assert not stored
+
+
 def test_decisions_are_numbered_without_gaps():
     numbers = sorted(int(p.name[:3]) for p in (ROOT / "docs" / "decisions").glob("[0-9]*.md"))
     assert numbers == list(range(1, len(numbers) + 1))

@@ -4,7 +4,7 @@
 holds copies of a task in lockstep, for an expert that learns in the middle of its episodes.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Num
@@ -209,19 +209,30 @@ class Replay:
         while len(chosen) < n:
             tried = rng.integers(rows * envs, size=n - len(chosen) + 64)
             chosen = np.concatenate([chosen, tried[self.exists.reshape(-1)[tried]]])
-        k, e = np.divmod(chosen[:n], envs)
-        return _transitions(self, (k, e), ((k + 1) % self.rows, e), shape)
+        here = chosen[:n]
+        return _transitions(self, here, (here + envs) % (self.rows * envs), shape)
 
 
 def _transitions(
-    buffer: "EpisodeBuffer | Replay", here: Any, after: Any, shape: tuple[int, ...]
+    buffer: "EpisodeBuffer | Replay",
+    here: Int[np.ndarray, " n"],
+    after: Int[np.ndarray, " n"],
+    shape: tuple[int, ...],
 ) -> Transitions:
-    """What happened at some rows, which led to others, in the given shape."""
-    parts = (
-        buffer.observations[here],
-        buffer.actions[here],
-        buffer.rewards[here],
-        buffer.observations[after],
-        buffer.terminated[here],
+    """What happened at some rows, which led to others, in the given shape.
+
+    Where several copies of a task make a row, theirs count one after the other.
+    """
+
+    def at(rows: np.ndarray, array: np.ndarray, columns: tuple[int, ...] = ()) -> np.ndarray:
+        # `take` is three times as fast as an index.
+        return array.reshape(-1, *columns).take(rows, axis=0).reshape(*shape, *columns)
+
+    obs, act = buffer.observations.shape[-1:], buffer.actions.shape[-1:]
+    return Transitions(
+        at(here, buffer.observations, obs),
+        at(here, buffer.actions, act),
+        at(here, buffer.rewards),
+        at(after, buffer.observations, obs),
+        at(here, buffer.terminated),
     )
-    return Transitions(*(part.reshape(*shape, *part.shape[1:]) for part in parts))

@@ -84,13 +84,13 @@ class CycleList:
             if rows is not None:
                 totals = np.cumsum([part[:, _STEPS].sum() + len(part) for part in parts[::-1]])
                 parts = parts[-max(1, int((totals <= rows).sum())) :]
-            found = np.concatenate(parts)
+            episodes = np.concatenate(parts)
         else:
             if rows is not None:
                 totals = np.cumsum(chosen[::-1, _TOTAL])
                 chosen = chosen[-max(1, int((totals <= rows).sum())) :]
-            found = self._episodes.part(int(chosen[0, _FIRST]), int(chosen[-1, _END]))
-        return found[:, _ROWS].copy(), found[:, _STEPS].copy()
+            episodes = self._episodes.part(int(chosen[0, _FIRST]), int(chosen[-1, _END]))
+        return episodes[:, _ROWS].copy(), episodes[:, _STEPS].copy()
 
 
 class _Window:

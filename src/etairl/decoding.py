@@ -46,7 +46,7 @@ def decode(
     hints = get_type_hints(cls)
     names = [f.name for f in fields(cast(Any, cls))]
     if not isinstance(data, dict):
-        raise InputError(f"{where} is not an object with settings")
+        raise InputError(f"{where} is not an object with settings; give it as names and values")
     given = {name: value for name, value in data.items() if name != "kind"}
     if (upgraded := getattr(cls, "upgraded", None)) is not None:  # of an earlier version
         given = upgraded(given)

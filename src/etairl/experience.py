@@ -70,7 +70,9 @@ class ExpertBuffer(NamedTuple):
         elif with_next and trajectories.final_observations is None:
             lengths = trajectories.lengths - 1
             if (lengths < 1).any():
-                raise InputError("a demonstration of one step has no next state to learn from")
+                raise InputError(
+                    "a demonstration of one step has no next state to learn from; leave it out"
+                )
             episodes = Episodes.of(episodes.starts, lengths)
         return ExpertBuffer(buffer, episodes, trajectories.tasks)
 

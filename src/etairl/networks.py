@@ -22,6 +22,8 @@ Normalise = Literal["none", "running", "demonstrations"]
 demonstrations"""
 LARGEST_INPUT = 10.0
 """how far from 0 standardised observations may be"""
+INSIDE = 1.0 - 1e-3
+"""actions at a bound have no density; they count as this far out"""
 _JAX = {"relu": jax.nn.relu, "tanh": jnp.tanh, "elu": jax.nn.elu}
 _NUMPY = {
     "relu": lambda x: np.maximum(x, 0.0, out=x),
@@ -97,6 +99,22 @@ class HostMLP:
             x += bias
             x = self._activation(x)
         return x @ self._weights[-1] + self._biases[-1]
+
+
+def between(raw: Array, low: float, high: float) -> Array:
+    """What networks say of a logarithm of a spread, within its limits."""
+    return low + 0.5 * (high - low) * (jnp.tanh(raw) + 1.0)
+
+
+def log_normal(noise: Array, log_std: Array) -> Array:
+    """The log density of a normal law, so many standard deviations from its mean."""
+    return -0.5 * noise**2 - log_std - 0.5 * jnp.log(2.0 * jnp.pi)
+
+
+def log_chance(logits: Float[Array, "*rows actions"], act: Float[Array, "*rows one"]) -> Array:
+    """The log probability of discrete actions, whose numbers are the only column."""
+    index = act.astype(jnp.int32)
+    return jnp.take_along_axis(jax.nn.log_softmax(logits), index, axis=-1)[..., 0]
 
 
 def all_finite(tree: Any) -> bool:

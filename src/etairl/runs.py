@@ -28,6 +28,8 @@ from etairl.storage import (
 from etairl.types import InputError
 
 _DEMONSTRATIONS = "demonstrations"
+EVALUATION = "evaluation.json"
+"""policies in fresh episodes, where a study asked for that"""
 _RESULT = ("cycles", "transitions", "remaining", "expert_return", "best")
 RESUME_FOLDERS = ("replay", "checkpoints")
 """what a run is resumed from; a finished one needs them no more"""
@@ -64,8 +66,8 @@ def no_run(path: Path) -> str:
 
 
 def _runs_in(folder: Path) -> list[Path]:
-    found = folder.glob("*/config.json") if folder.is_dir() else ()
-    return sorted(file.parent for file in found)
+    files = folder.glob("*/config.json") if folder.is_dir() else ()
+    return sorted(file.parent for file in files)
 
 
 def _first(runs: list[Path], most: int = 5) -> str:
@@ -171,12 +173,14 @@ class RunDirectory:
 
     def log(self, row: Mapping[str, Any]) -> None:
         """One line of metrics."""
-        with (self.path / "metrics.jsonl").open("a") as stream:
-            stream.write(json.dumps(row) + "\n")
+        self._append("metrics.jsonl", row)
 
     def log_time(self, row: Mapping[str, Any]) -> None:
         """Seconds, apart from the metrics: these are the same in every repetition."""
-        with (self.path / "timing.jsonl").open("a") as stream:
+        self._append("timing.jsonl", row)
+
+    def _append(self, name: str, row: Mapping[str, Any]) -> None:
+        with (self.path / name).open("a") as stream:
             stream.write(json.dumps(row) + "\n")
 
     def start_over(self) -> None:
@@ -214,7 +218,7 @@ def _differing(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
     """All lines of metrics of a run; none if there are none yet. Of 0.1, `score` is made up for."""
-    return [_scored(row) for row in read_rows(path / "metrics.jsonl")]
+    return [with_score(row) for row in read_rows(path / "metrics.jsonl")]
 
 
 def read_result(path: Path) -> dict[str, Any]:
@@ -224,10 +228,17 @@ def read_result(path: Path) -> dict[str, Any]:
     missing = [name for name in _RESULT if name not in result]
     if missing or not isinstance(result["remaining"], dict):
         raise UnreadableError(f"{file}: it is damaged ({', '.join(missing or ['remaining'])})")
-    return result | {"remaining": _scored(result["remaining"])}
+    return result | {"remaining": with_score(result["remaining"])}
 
 
-def _scored(row: dict[str, Any]) -> dict[str, Any]:
+def read_versions(path: Path) -> dict[str, Any]:
+    """What a run was made with, and the digest of its demonstrations; nothing if it says none."""
+    file = path / "versions.json"
+    return read_json(file) if file.is_file() else {}
+
+
+def with_score(row: dict[str, Any]) -> dict[str, Any]:
+    """As it is, but for those of version 0.1, which had a normalised cost."""
     if "normalised_cost" not in row:
         return row
     return {k: v for k, v in row.items() if k != "normalised_cost"} | {

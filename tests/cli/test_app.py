@@ -76,6 +76,7 @@ def test_version_and_no_command():
         ),
         (("eta", "geom:0.9"), "did you mean 'geometric:0.99'?"),
         (("eta", "geometric:2"), "kappa in [0, 1], got 2"),
+        (("eta", "geometric:x"), "cannot read 'x' in 'geometric:x' as a number; write it like"),
         (("eta", "dirac:0", "--horizon", "0"), "--horizon must lie in [1, 20000], got 0"),
         (("eta", "dirac:0", "--horizon", "10000000"), "--horizon must lie in [1, 20000]"),
         (("eta", "dirac:0", "--gamma-irl", "0"), "--gamma-irl must lie in (0, 1], got 0.0"),

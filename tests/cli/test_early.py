@@ -165,6 +165,28 @@ def test_ctrl_c_while_the_program_exits_leaves_no_traceback():
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize(("words", "code"), [("--version", 0), ("nothing", 2)])
+def test_nothing_is_taken_apart_after_the_last_word(words, code):
+    """What libraries have registered for the exit is done; what they built is left to the system.
+
+    That of a compiler takes seconds, in which nothing is said.
+    """
+    program = (
+        "import atexit, sys; from etairl.cli import app\n"
+        "class Built:\n"
+        "    def __del__(self): print('taken apart')\n"
+        "built = Built(); built.itself = built\n"
+        "command = app._dispatch\n"
+        "def loaded(words): atexit.register(print, 'library'); return command(words)\n"
+        "app._dispatch = loaded\n"
+        f"sys.argv[1:] = ['{words}']\n"
+        "sys.exit(app.main())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == code
+    assert done.stdout.splitlines()[-1] == "library"
+
+
 def test_what_was_interrupted_does_not_crash_while_it_exits():
     """A simulator or a compiler that was stopped in the middle may; the exit code says why."""
     program = (

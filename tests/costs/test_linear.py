@@ -7,6 +7,7 @@ import pytest
 
 from etairl.costs.family import Points, View
 from etairl.costs.linear import LinearConfig, LinearCost
+from etairl.decoding import decode, encode
 from etairl.penalties import Ball, Simplex
 from etairl.types import InputError, Spec
 
@@ -56,6 +57,35 @@ def test_the_closed_step_goes_a_share_of_the_way_to_the_best_weights(allowed, rn
     assert cost.names(state) == (
         ("s0", "s1", "a0", "-s0", "-s1", "-a0") if cost.signed else ("s0", "s1", "a0")
     )
+
+
+@pytest.mark.parametrize("mean", [0.0, 2.0])
+@pytest.mark.parametrize("allowed", [Ball(), Simplex()], ids=["emma", "wiem"])
+def test_standardised_costs_move_neither_with_the_weights_nor_with_the_learner(allowed, mean, rng):
+    """Mean and spread of what the newest pairs cost, whatever the weights; the order is theirs."""
+    cost, plain = make(allowed, mean_cost=mean), make(allowed)
+    expert = side(rng, (0.0, 0.0))
+    state, other = cost.init(KEY, flat(expert)), plain.init(KEY, flat(expert))
+    assert other.paid is None
+    for shift in ((0.6, -0.8), (3.0, 5.0)):
+        own = side(rng, shift)
+        state, _ = cost.updates(KEY, state, own, expert)
+        other, _ = plain.updates(KEY, other, own, expert)
+        assert np.array_equal(state.weights, other.weights)
+        paid = np.asarray(cost(state, *flat(own)), np.float64)
+        assert (paid.mean(), paid.std()) == pytest.approx((mean, 1.0), abs=1e-3)
+        as_is = np.asarray(plain(other, *flat(own)), np.float64)
+        assert abs(as_is.mean()) + abs(as_is.std() - 1.0) > 0.05
+        assert np.corrcoef(paid, as_is)[0, 1] == pytest.approx(1.0)
+    cost.check(state)
+    with pytest.raises(InputError, match="units of the features are not all above 0"):
+        cost.check(state._replace(paid=state.paid._replace(spread=jnp.zeros(()))))
+
+
+def test_settings_of_older_files_do_not_standardise():
+    written = encode(LinearConfig())
+    assert written.pop("mean_cost") is None
+    assert decode(LinearConfig, written, "an old file") == LinearConfig()
 
 
 @pytest.mark.parametrize("step", ["closed", "ascent", "surrogate"])

@@ -9,7 +9,7 @@ import pytest
 
 from etairl.hyper import traced
 from etairl.solvers.sac import SAC
-from etairl.solvers.sac_config import SACConfig
+from etairl.solvers.sac_config import OffPolicy, SACConfig
 from etairl.solvers.sac_state import SACDraw
 from etairl.solvers.solver import Batch
 from etairl.types import Spec
@@ -19,7 +19,7 @@ CONTINUOUS = Spec(1, 1, (-1.0,), (1.0,))
 DISCRETE = Spec(1, 1, discrete_actions=2)
 
 
-def learn(spec: Spec, make_batch, updates: int = 1500, **settings):
+def learn(spec: Spec, make_batch, updates: int = 1500, at_once: int = 0, **settings):
     """Feed transitions drawn by `make_batch(rng, n)`; nearly no entropy, so values are plain."""
     config = SACConfig(
         hidden=(32, 32),
@@ -30,7 +30,7 @@ def learn(spec: Spec, make_batch, updates: int = 1500, **settings):
         polyak=0.05,
         **settings,
     )
-    solver = SAC(config, spec)
+    solver = SAC(config, spec, play=OffPolicy(at_once=at_once))
     rng = np.random.default_rng(0)
     columns = make_batch(rng, updates * 64)
     batches = Batch(*(np.float32(c).reshape(updates, 64, *np.shape(c)[1:]) for c in columns))
@@ -108,7 +108,8 @@ class TestProbes:
             assert value(solver, state, s, 0.0) == pytest.approx(s, abs=0.04)
 
 
-def test_continuous_bandit():
+@pytest.mark.parametrize("at_once", [0, 25])
+def test_continuous_bandit(at_once):
     """Reward -(a - 0.5)^2: the policy goes to 0.5."""
 
     def batch(rng, n):
@@ -116,12 +117,13 @@ def test_continuous_bandit():
         cost = (act[:, 0] - 0.5) ** 2
         return np.zeros((n, 1)), act, cost, np.zeros((n, 1)), np.ones(n)
 
-    solver, state = learn(CONTINUOUS, batch, updates=3000)
+    solver, state = learn(CONTINUOUS, batch, updates=3000, at_once=at_once)
     best = solver.policy(state)(None, np.zeros((1, 1), np.float32))
     assert best[0, 0] == pytest.approx(0.5, abs=0.05)
 
 
-def test_discrete_bandit_and_state():
+@pytest.mark.parametrize("at_once", [0, 25])
+def test_discrete_bandit_and_state(at_once):
     """The right action is 0 in state -1 and 1 in state 1."""
 
     def batch(rng, n):
@@ -130,7 +132,7 @@ def test_discrete_bandit_and_state():
         right = (act > 0.5) == (obs > 0)
         return obs, act, -right[:, 0].astype(float), obs, np.ones(n)
 
-    solver, state = learn(DISCRETE, batch)
+    solver, state = learn(DISCRETE, batch, at_once=at_once)
     chosen = solver.policy(state)(None, np.float32([[-1.0], [1.0]]))
     assert chosen.tolist() == [[0], [1]]
     assert value(solver, state, 1.0, 1.0) == pytest.approx(1.0, abs=0.03)

@@ -228,6 +228,7 @@ def test_a_share_of_a_draw_is_the_experts_with_times_where_they_are_asked_for(rn
         ({"solver_updates": 0}, "solver_updates must be at least 1"),
         ({"solver_batch": 0}, "solver_batch must be at least 1"),
         ({"critic_cycles": -1}, "critic_cycles must be >= 0"),
+        ({"at_once": -1}, "at_once must be >= 0"),
         ({"expert_share": 1.0}, "expert_share"),
         ({"expert_share": -0.1}, "expert_share"),
         ({"cloning": -0.5}, "cloning must be >= 0 and finite"),

@@ -333,3 +333,15 @@ def test_code_that_a_file_names_is_imported_only_if_it_is_trusted(tmp_path, monk
     assert "names code of its own (nobodys_module:Env-v0)" in capsys.readouterr().err
     assert main(["study", "grid.toml", "--dry-run", "--trust"]) == 2
     assert "names code" not in capsys.readouterr().err  # but there is no such module
+
+
+def test_an_environment_of_ones_own_says_its_time_limit(tmp_path, monkeypatch):
+    """As in `etairl train`: where neither the file nor the demonstrations say the horizon."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "limited_module.py").write_text(
+        "import gymnasium\n"
+        "point = 'gymnasium.envs.classic_control.pendulum:PendulumEnv'\n"
+        "gymnasium.register('Limited-v0', entry_point=point, max_episode_steps=37)\n"
+    )
+    file = write(tmp_path, '[settings]\nenv = "limited_module:Limited-v0"')
+    assert {job.config.horizon for job in read_grid(file, trust=True).jobs} == {37}

@@ -136,7 +136,7 @@ def test_it_is_read_through_the_regulariser():
             "needs the regulariser entropy or tsallis, got none",
         ),
         (Players(Entropy(), 0.1, False), "its temperature is 1, got 0.1"),
-        (Players(Entropy(), 1.0, True), "rairl goes with --solver sac or ppo"),
+        (Players(Entropy(), 1.0, True, "rairl"), "rairl goes with --solver sac or ppo"),
     ):
         with pytest.raises(InputError, match=message):
             config.check(players)

@@ -1,5 +1,7 @@
 """A run that stops, goes on, or is not alone."""
 
+import os
+import signal
 import subprocess
 import sys
 from contextlib import closing
@@ -13,6 +15,7 @@ import etairl
 from etairl.algorithms.girl import GirlConfig
 from etairl.cli.app import main
 from etairl.cli.console import Meter
+from etairl.cli.running import follow
 from etairl.costs.adversarial import DiscriminatorConfig
 from etairl.costs.discriminator import GanConfig
 from etairl.demos import Demos, save_demos
@@ -61,6 +64,30 @@ def test_stopped_in_the_cycle_where_patience_ran_out(tmp_path):
     assert cycles < 24
     stopped(config, tmp_path / "stopped", cycles)
     assert main(["resume", str(tmp_path / "stopped")]) == 0
+    for name in ("policy.safetensors", "cost.safetensors", "metrics.jsonl", "result.json"):
+        assert (tmp_path / "stopped" / name).read_bytes() == (unbroken / name).read_bytes()
+
+
+@pytest.mark.parametrize("moment", ["a clone to compare with", "playing fresh episodes"])
+def test_ctrl_c_after_the_last_cycle_stops_before_what_comes_next(
+    moment, tmp_path, monkeypatch, capsys
+):
+    """Nothing of the training is lost: only the comparison is made again."""
+    unbroken = etairl.train(TINY, tmp_path / "unbroken").path
+    begin = Meter.stage
+
+    def stage(meter: Meter, what: str) -> None:
+        begin(meter, what)
+        if what == moment:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(Meter, "stage", stage)
+    with pytest.raises(KeyboardInterrupt, match="is kept at 960 transitions; resume it with"):
+        follow(TINY, tmp_path / "stopped", checkpoint_seconds=1000.0)
+    assert "stopping soon" in capsys.readouterr().err
+    assert not RunDirectory(tmp_path / "stopped").finished
+    with open_run(TINY, tmp_path / "stopped", resume=True) as run:
+        assert not list(run.play())  # no cycle is played again
     for name in ("policy.safetensors", "cost.safetensors", "metrics.jsonl", "result.json"):
         assert (tmp_path / "stopped" / name).read_bytes() == (unbroken / name).read_bytes()
 

@@ -69,7 +69,7 @@ def bench_stored(sizes: tuple[int, ...] = (10**5, 10**6, 10**7)) -> list[Stored]
     buffer = EpisodeBuffer(sizes[-1] + (_REPEATS + 2) * len(sizes) * 2 * _CYCLE, _OBS, _ACT)
     buffer.observations[:] = 0.0  # memory is given when it is first written to
     buffer.actions[:] = 0.0
-    watch, stored, found = Warnings(), 0, []
+    watch, stored, rows = Warnings(), 0, []
     for size in sizes:
         while stored < size:
             buffer.extend(played, played.actions)
@@ -78,10 +78,10 @@ def bench_stored(sizes: tuple[int, ...] = (10**5, 10**6, 10**7)) -> list[Stored]
         times = np.array([_times(rng, buffer, played, watch) for _ in range(_REPEATS)])
         stored += _REPEATS * _CYCLE
         kept, drawn = (1e6 * median(column) / _CYCLE for column in times.T)
-        first = found[0].kept + found[0].drawn if found else kept + drawn
+        first = rows[0].kept + rows[0].drawn if rows else kept + drawn
         ratio = (kept + drawn) / first
-        found.append(Stored(size, kept, drawn, ratio, 2.0, ratio <= 2.0))
-    return found
+        rows.append(Stored(size, kept, drawn, ratio, 2.0, ratio <= 2.0))
+    return rows
 
 
 def _times(

@@ -81,7 +81,7 @@ class Start(NamedTuple):
         return [self.ours, *(their.doer for their in self.theirs)]
 
 
-def cases(cores: int) -> Iterator[Case]:
+def all_cases(cores: int) -> Iterator[Case]:
     """All but the starts."""
     micro, milli = ("µs", 1e6), ("ms", 1e3)
     ours = {"environment": _OURS, "copies": _COPIES, "cores": cores, "hidden": [64, 64]}
@@ -191,12 +191,12 @@ def _updates(width: int, unit: tuple[str, float]) -> Case:
             library,
             "updates",
             settings | {"library": library, "calls": calls},
-            max(units, calls),
+            units,
             f"{calls} in a call" + (", its default" if calls == 1 else ""),
             limit,
         )
         for library, limit, units in (("sb3", 5.0, 50), ("sbx", 1.3, 200))
-        for calls in (1, 200)
+        for calls in (1, units)
     ]
     absent = ("imitation", "takes solvers of Stable-Baselines3")
     what = f"an update of SAC, {width} wide"
@@ -283,8 +283,8 @@ def _on_rewards(cores: int) -> tuple[Doer, tuple[Theirs, ...]]:
     )
 
 
-def starts(cores: int) -> Iterator[Start]:
+def all_starts(cores: int) -> Iterator[Start]:
     """Until the first cycle is over, imports and compiling included."""
     imitation = _their("imitation", "cycle", _their_gail(), 4000)
-    yield Start("GAIL on PPO", Doer("etairl", "cycle", _gail(cores), 4000), (imitation,))
-    yield Start("SAC on rewards", *_on_rewards(cores))
+    yield Start("start of GAIL on PPO", Doer("etairl", "cycle", _gail(cores), 4000), (imitation,))
+    yield Start("start of SAC on rewards", *_on_rewards(cores))

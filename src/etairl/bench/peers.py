@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from etairl.bench.interleaved import Contestant, Ratio, Turn, Worker, in_turn
-from etairl.bench.peer_cases import LIBRARIES, Case, Start, cases, starts
+from etairl.bench.peer_cases import LIBRARIES, Case, Start
 
 
 @dataclass(frozen=True)
@@ -78,13 +78,14 @@ class Comparison(NamedTuple):
         sides["etairl"] = Contestant("etairl", own, here / "works_of_etairl.py", cores, own=True)
         return Comparison(sides, cores, **rounds)
 
-    def rows(self, chosen: Sequence[Case] | None = None) -> Iterator[list[Beside]]:
+    def rows(self, cases: Sequence[Case], starts: Sequence[Start]) -> Iterator[list[Beside]]:
         """The rows of each case, then those of starts; the workers live on from case to case."""
         with ExitStack() as stack:
-            workers = {n: stack.enter_context(Worker(s)) for n, s in self.sides.items()}
-            for case in cases(self.cores) if chosen is None else chosen:
+            wanted = {doer.who for case in cases for doer in case.doers}
+            workers = {n: stack.enter_context(Worker(self.sides[n])) for n in sorted(wanted)}
+            for case in cases:
                 yield self._timed(workers, case)
-        for start in starts(self.cores) if chosen is None else ():
+        for start in starts:
             yield from self._started(start)
 
     def versions(self) -> dict[str, str]:
@@ -120,10 +121,10 @@ class Comparison(NamedTuple):
                 taken[i].append(self._first_cycle(*start.doers[i]))
         seconds, memory = ([[x[i] for x in each] for each in taken] for i in (0, 1))
         for what, column, unit in (
-            ("start-up", seconds, ("s", 1.0)),
-            ("peak memory", memory, ("MB", 1.0)),
+            ("time", seconds, ("s", 1.0)),
+            ("memory", memory, ("MB", 1.0)),
         ):
-            named = start._replace(what=f"{what}, {start.what}")
+            named = start._replace(what=f"{start.what}, {what}")
             ours, *theirs = column
             yield [Beside.of(named, i, Ratio.of(ours, each), unit) for i, each in enumerate(theirs)]
 

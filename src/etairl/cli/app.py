@@ -44,12 +44,17 @@ def main(arguments: list[str] | None = None) -> int:
     is_program = arguments is None  # else whoever calls this goes on afterwards
     arguments = sys.argv[1:] if arguments is None else arguments
     _prepare_streams()
+    code: int | None = None
+    if is_program:
+        # Last in, first out: after whatever the libraries do. Taking them apart takes seconds.
+        atexit.register(lambda: None if code is None else _leave(code))
     try:
-        code = _dispatch(arguments)
+        answer = _dispatch(arguments)
         sys.stdout.flush()
         # Whatever the libraries still do at the exit is not worth a traceback: last in, first out.
         atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
-        return code
+        code = answer
+        return answer
     except KeyboardInterrupt as stop:
         print("; ".join(["\netairl: interrupted", *map(str, stop.args)]), file=sys.stderr)
         if is_program:
@@ -66,10 +71,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _leave(code: int) -> None:
-    """End the process as it is: last in, first out, before what libraries do at the exit.
+    """End the process as it is.
 
-    Simulators and compilers that were interrupted at any point may crash there. Whatever a run has
-    to keep is on disk by now.
+    After an interrupt that comes first of all that is done at the exit, where simulators and
+    compilers that were interrupted at any point may crash. Whatever a run has to keep is on disk by
+    now.
     """
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):  # its reader may have gone
@@ -108,10 +114,15 @@ def _dispatch(arguments: list[str]) -> int:
     choose_device(rest)
     with _held_interrupt(), Waiting("loading"):
         module = import_module(f"etairl.cli.{name}")
+        from etairl.storage import UnreadableError
         from etairl.types import InputError
 
     try:
         return module.run(rest)
+    except UnreadableError as error:
+        hint = "copy the folder again from where it is whole, or make it anew"
+        print(f"etairl {name}: {error}; {hint}", file=sys.stderr)
+        return 2
     except InputError as error:
         print(f"etairl {name}: {error}", file=sys.stderr)
         return 2

@@ -11,12 +11,25 @@ import textwrap
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import tyro
 
 from etairl.types import InputError
 
+RunFolder = Annotated[
+    tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN", help="the run directory")
+]
+KeptPolicy = Annotated[
+    Literal["final", "best"],
+    tyro.conf.arg(
+        help="the policy that the run kept, or the one that played when its MMD² of mu was smallest"
+    ),
+]
+Trusted = Annotated[
+    bool,
+    tyro.conf.arg(help="import code that the run names: an environment or features of its own"),
+]
 Parsed = TypeVar("Parsed")
 _WIDEST_TEXT = 100  # columns; longer lines are hard to read
 # Without UTF-8 a box has blanks for its sides, and rows of hyphens.

@@ -39,6 +39,8 @@ class BenchConfig:
     them (3 GB, some minutes), measures in turn, and removes them"""
     keep: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
     """peers: make the environments here and leave them for the next time"""
+    rows: str = ""
+    """peers: only rows whose name has this, such as update"""
     cores: int = 1
     """peers: cores and threads of either side"""
     rounds: int = 7
@@ -61,8 +63,9 @@ class BenchConfig:
         check_range(self, "[1, inf)", "seeds", "cores", "rounds")
         if self.peers and self.what != "all":
             raise InputError(f"--peers is a table of its own; leave {self.what} out")
-        if not self.peers and (self.keep is not None or self.cores != 1 or self.rounds != 7):
-            raise InputError("--keep, --cores and --rounds go with --peers")
+        own = (self.keep, self.rows, self.cores, self.rounds)
+        if not self.peers and own != (None, "", 1, 7):
+            raise InputError("--keep, --rows, --cores and --rounds go with --peers")
         check_seed(self.seed)
         if (self.env is None) != (self.demos is None):
             raise InputError("a race on your own task needs both --env and --demos")
@@ -74,7 +77,7 @@ def run(arguments: list[str]) -> int:
     if config.peers:
         from etairl.cli import bench_peers
 
-        return bench_peers.run(config.keep, config.cores, config.rounds, config.json)
+        return bench_peers.run(config.keep, config.rows, config.cores, config.rounds, config.json)
     measured: Speeds = {}
     for name, bench in _BENCHES.items():
         if config.what == name or (config.what == "all" and name != "race"):
@@ -163,7 +166,7 @@ def _race(config: BenchConfig) -> Speeds:
     tasks = [(name, f"{name}-25x500") for name in _RACES]
     if config.env is not None and config.demos is not None:
         tasks = [(config.env, config.demos)]
-    found, console = [], Console(stderr=True)
+    races, console = [], Console(stderr=True)
     seeds = range(config.seed, config.seed + config.seeds)
     for (env, demos), seed in product(tasks, seeds):
         settings = configure(config.preset, env=env, demos=demos, seed=seed)
@@ -176,8 +179,8 @@ def _race(config: BenchConfig) -> Speeds:
                 if not console.is_terminal:
                     console.print(text, markup=False)
 
-            found.append(race(settings, tell))
-    return {"race": found}
+            races.append(race(settings, tell))
+    return {"race": races}
 
 
 def _growth(_: BenchConfig) -> Speeds:

@@ -4,19 +4,25 @@ import os
 import sys
 from pathlib import Path
 
-from etairl.bench.peer_cases import cases, starts
+from etairl.bench.peer_cases import Case, Start, all_cases, all_starts
 from etairl.bench.peer_environments import BASELINES, IMITATION, place, python_of
 from etairl.bench.peers import Beside, Comparison
 from etairl.cli.console import Meter, out, print_json, table
 from etairl.types import InputError
 
 
-def run(keep: Path | None, cores: int, rounds: int, json: bool) -> int:
+def run(keep: Path | None, words: str, cores: int, rounds: int, json: bool) -> int:
     """Make the environments, measure, print the table; 1 if a ratio is below its limit."""
     there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     if cores > (there or 1):
         raise InputError(f"--cores {cores} is more than the {there} that there are")
-    total = 2 + len(list(cases(cores))) + 2 * len(list(starts(cores)))
+    every = [*all_cases(cores), *all_starts(cores)]
+    chosen = [case for case in every if words in case.what]
+    if not chosen:
+        raise InputError(f"no row has {words!r}; choose from {'; '.join(x.what for x in every)}")
+    cases = [case for case in chosen if isinstance(case, Case)]
+    starts = [start for start in chosen if isinstance(start, Start)]
+    total = 2 + len(cases) + 2 * len(starts)
     rows = list[Beside]()
     with place(keep) as folder, Meter("peers", total, clock=False) as meter:
         meter.say(
@@ -29,18 +35,20 @@ def run(keep: Path | None, cores: int, rounds: int, json: bool) -> int:
             pythons[name] = python_of(peers, folder, lambda note, n=done: meter.update(n, note))
         comparison = Comparison.of(pythons, Path(sys.executable), cores, rounds=rounds)
         versions = comparison.versions()
-        for done, found in enumerate(comparison.rows(), start=2):
+        for done, found in enumerate(comparison.rows(cases, starts), start=2):
             rows += found
             meter.update(done + 1, found[0].what)
+    load = round(os.getloadavg()[0], 1)
     if json:
-        print_json({"cores": cores, "rounds": rounds, "versions": versions, "peers": rows})
+        how = {"cores": cores, "rounds": rounds, "load": load}
+        print_json({**how, "versions": versions, "peers": rows})
     else:
         table_of_peers(rows)
         said = ", ".join(f"{name} {number}" for name, number in versions.items())
         each = "one core" if cores == 1 else f"{cores} cores"
         out().print(
             f"medians of {rounds} rounds in turn ({comparison.starts} for starts), {each} each; "
-            f"ratio: theirs to ours\n{said}",
+            f"ratio: theirs to ours; load of the machine {load} on {there} cores\n{said}",
             markup=False,
             soft_wrap=True,
         )

@@ -8,6 +8,7 @@ from rich.markup import escape
 from etairl.cli.console import facts, out, table
 from etairl.evaluation.floors import is_hint
 from etairl.runs import read_result
+from etairl.training.behaviour import titled
 from etairl.training.config_files import read_config, trust_option
 from etairl.training.deciding import MOST_RECOVERIES
 
@@ -37,8 +38,7 @@ def _print_fresh(rows: list[dict[str, Any]], kept: dict[str, Any]) -> None:
     columns = ("", "return", "score", "MMD² mu", *(("solved",) if solved else ()))
     lines = []
     for row in rows:
-        earned, playing = row["return_mean"], row["playing"]
-        title = row["name"] if playing is None else f"{row['name']}, {playing}"
+        earned = row["return_mean"]
         cells = [
             "" if earned is None else f"{earned:z.1f} ± {row['return_std']:z.1f}",
             "" if row["score"] is None else f"{row['score']:.2f}",
@@ -46,7 +46,7 @@ def _print_fresh(rows: list[dict[str, Any]], kept: dict[str, Any]) -> None:
         ]
         if solved:
             cells.append("" if row["success"] is None else f"{100 * row['success']:.0f} %")
-        lines.append([title, *cells])
+        lines.append([titled(row["name"], row["playing"]), *cells])
     table(columns, lines)
     notes = [f"{rows[0]['episodes']} fresh episodes of each{which}"]
     if any(row["score"] is not None for row in rows):
@@ -96,16 +96,16 @@ def _course(result: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _decisions(result: dict[str, Any]) -> list[tuple[str, str]]:
     """Why the run stopped and what it kept; runs of version 0.3 do not say."""
-    found = []
+    rows = []
     if "stopped" in result:
-        found.append(("stopped", result["stopped"]["message"]))
+        rows.append(("stopped", result["stopped"]["message"]))
     if result.get("kept", {}).get("policy") == "best":
         kept = result["kept"]
-        found.append(("kept", f"the policy that played cycle {kept['cycle']}: {kept['why']}"))
+        rows.append(("kept", f"the policy that played cycle {kept['cycle']}: {kept['why']}"))
     if result.get("recoveries"):
         times = f"{result['recoveries']} of {MOST_RECOVERIES} times"
-        found.append(("recovered", f"{times}, by going back to the best policy"))
-    return found
+        rows.append(("recovered", f"{times}, by going back to the best policy"))
+    return rows
 
 
 def _distance(mmd2: dict[str, Any]) -> str:

@@ -26,16 +26,16 @@ def run(source: str, extra: list[Eta], json: bool, output: Path | None) -> int:
             if time.monotonic() - begun > _QUIET:
                 meter.update(int(100 * share))
 
-        found = eta_map(demos, extra, progress=progress)
+        signals = eta_map(demos, extra, progress=progress)
     if output is not None:
         from etairl.figures.eta_map import eta_map_figure
         from etairl.figures.save import save_figure
 
-        save_figure(eta_map_figure(found), output)
+        save_figure(eta_map_figure(signals), output)
     if json:
-        print_json(found.as_json())
+        print_json(signals.as_json())
     else:
-        _print(found)
+        _print(signals)
         if output is not None:
             out().print(f"\ndrawn into {output}", markup=False)
     return 0

@@ -20,11 +20,11 @@ _MARKS = {"better": " <", "worse": " >", "no difference": " =", "GAIL": ""}
 
 def run(json: bool) -> int:
     """Compute and print the whole table."""
-    found = entries(track=lambda all_worlds: track(all_worlds, "imitating in exact worlds"))
+    every = entries(track=lambda all_worlds: track(all_worlds, "imitating in exact worlds"))
     paid = prices()
     if json:
         rows = [
-            asdict(e) | {"verdicts": {name: e.verdict(name) for name in OUTCOMES}} for e in found
+            asdict(e) | {"verdicts": {name: e.verdict(name) for name in OUTCOMES}} for e in every
         ]
         stories = {world.name: world.story for world in small_worlds()}
         print_json({"worlds": stories, "prices": paid, "entries": rows})
@@ -43,9 +43,9 @@ def run(json: bool) -> int:
         ("full", "the class can match the expert"),
         ("tied", "the class cannot: it takes two kinds of states for one"),
     ):
-        _print_gaps([e for e in found if e.capacity == capacity], title)
+        _print_gaps([e for e in every if e.capacity == capacity], title)
     _print_prices(paid)
-    for sentence in _conclusions(found):
+    for sentence in _conclusions(every):
         out().print(f"• {sentence}", markup=False)
     return 0
 

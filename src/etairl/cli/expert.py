@@ -21,6 +21,7 @@ from etairl.tasks.catalogue import planned_names
 from etairl.tasks.environments import imported
 from etairl.training.expert_session import open_expert
 from etairl.training.experts import load_expert
+from etairl.training.multitask import success_rate
 from etairl.training.session import Report
 from etairl.types import InputError, Policy, Task, Trajectories, check_range
 
@@ -65,7 +66,7 @@ def run(arguments: list[str]) -> int:
         policy = planned_expert(imported(config.train.env))
         if policy is None:
             known = ", ".join(planned_names())
-            raise InputError(f"{config.train.env} has no planner (there is one for {known})")
+            raise InputError(f"{config.train.env} has no planner; there is one for {known}")
         return _record(config, arguments, policy)
     if config.policy is not None:
         return _record(config, arguments, load_expert(config.policy, config.trust))
@@ -97,7 +98,8 @@ def _record(config: Config, arguments: list[str], policy: Policy) -> int:
     save_demos(Demos.of(recorded, task.spec, name, playing), path, overwrite=True)
     returns = recorded.returns
     assert returns is not None
-    solved = _solved(task, recorded)
+    rate = success_rate(task, recorded)
+    solved = {} if rate is None else {"success": rate}
     card = {
         "command": shlex.join(["etairl", "expert", *arguments]),
         "environment": name,
@@ -122,13 +124,6 @@ def _record(config: Config, arguments: list[str], policy: Policy) -> int:
         markup=False,
     )
     return 0
-
-
-def _solved(task: Task, recorded: Trajectories) -> dict[str, float]:
-    """Share of the tasks that were solved, where there are many."""
-    if task.multi is None or recorded.final_observations is None:
-        return {}
-    return {"success": float(task.multi.success(recorded.final_observations).mean())}
 
 
 def _collected(config: Config, policy: Policy) -> tuple[Trajectories, Task]:

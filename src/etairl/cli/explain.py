@@ -54,11 +54,11 @@ def run(arguments: list[str]) -> int:
         with working("drawing frames"):
             filmed = film(result, config.seed)
     with working("explaining"):
-        found = result.explain(config.episodes, config.seed, filmed.episode)
+        explanation = result.explain(config.episodes, config.seed, filmed.episode)
     if not config.no_pictures:
         with working("drawing frames of other episodes"):
-            filmed = with_others(result, found, filmed)
-    data = explanation_data(result, found, filmed)
+            filmed = with_others(result, explanation, filmed)
+    data = explanation_data(result, explanation, filmed)
     page = config.output or config.run / "explanation.html"
     write_atomic(page, explanation_page(data).encode())
     for verdict in data["verdicts"]:

@@ -64,13 +64,13 @@ def _kind(config: Config) -> str:
     asked = [name for name in _SUFFIXES.values() if getattr(config, name)]
     if len(asked) > 1:
         raise InputError(f"one file has one kind: give one of {', '.join(f'--{a}' for a in asked)}")
-    found = asked[0] if asked else _SUFFIXES.get(config.output.suffix.lower())
-    if found is None:
+    kind = asked[0] if asked else _SUFFIXES.get(config.output.suffix.lower())
+    if kind is None:
         raise InputError(
             f"{config.output}: say which kind of file: --numpy, --onnx or --torchscript, or a name "
             f"that ends in {', '.join(_SUFFIXES)}"
         )
-    return found
+    return kind
 
 
 def _bytes(policy: LearnedPolicy, kind: str) -> bytes:

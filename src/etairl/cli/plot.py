@@ -9,6 +9,7 @@ import tyro
 from etairl.cli.console import counted, out, parse, working
 from etairl.runs import no_run, read_metrics, read_result
 from etairl.storage import read_json, reading
+from etairl.training.preset_changes import differing
 from etairl.types import InputError
 
 _LONGEST = 60
@@ -80,10 +81,10 @@ def _settings(run: Path) -> dict[str, Any]:
 
 
 def _flat(settings: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for name, value in settings.items():
-        found |= _flat(value) if isinstance(value, dict) else {name: value}
-    return found
+        flat |= _flat(value) if isinstance(value, dict) else {name: value}
+    return flat
 
 
 def _rows(run: Path) -> list[dict[str, Any]]:
@@ -103,12 +104,7 @@ def _grouped(settings: dict[Path, dict[str, Any]]) -> dict[str, list[Path]]:
         key = repr(sorted((k, repr(v)) for k, v in own.items() if k not in _NOT_SETTINGS))
         groups.setdefault(key, []).append(path)
     firsts = [settings[paths[0]] for paths in groups.values()]
-    names = dict.fromkeys(name for first in firsts for name in first)
-    differ = [
-        name
-        for name in names
-        if name not in _NOT_SETTINGS and len({repr(f.get(name)) for f in firsts}) > 1
-    ]
+    differ = differing(firsts, _NOT_SETTINGS)
     labels: dict[str, list[Path]] = {}
     for first, paths in zip(firsts, groups.values(), strict=True):
         label = ", ".join(f"{name} {_value(first[name])}" for name in differ if name in first)

@@ -170,11 +170,19 @@ def play_through(
         quiet: say the sentences alone.
     """
     first, directory = run.transitions, run.directory
-    with (
-        Meter(title, total, first, quiet) as meter,
-        patient_interrupt() as stop,
-        closing(run.play(meter.stage)) as reports,
-    ):
+    with ExitStack() as stack:
+        meter = stack.enter_context(Meter(title, total, first, quiet))
+        stop = stack.enter_context(patient_interrupt())
+
+        def kept() -> str:
+            return f"{directory.path} is kept at {run.transitions:,} transitions; {again}"
+
+        def stage(what: str) -> None:
+            if stop() and run.transitions:
+                raise KeyboardInterrupt(kept())
+            meter.stage(what)
+
+        reports = stack.enter_context(closing(run.play(stage)))
         for sentence in (*directory.notes, *before):
             meter.say(sentence)
         since = time.monotonic()
@@ -186,9 +194,7 @@ def play_through(
                     meter.say(sentence)
                 if stop():
                     reports.close()  # writes a checkpoint
-                    raise KeyboardInterrupt(
-                        f"{directory.path} is kept at {report.transitions:,} transitions; {again}"
-                    )
+                    raise KeyboardInterrupt(kept())
         except DivergedError as error:
             raise InputError(f"{error}; {_kept(directory)}") from None
         except FloatingPointError as error:

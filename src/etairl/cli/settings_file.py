@@ -1,6 +1,5 @@
 """`--config FILE` and `--dry-run`: the settings of a run as TOML, by their flat names."""
 
-import os
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -9,10 +8,10 @@ import tomlkit
 
 from etairl import __version__
 from etairl.costs.maps import Own, parse_features
-from etairl.studies.toml_source import FAILURES, TomlSource, expanded, reason
+from etairl.studies.toml_source import FAILURES, TomlSource, reason
 from etairl.tasks.environments import imported
 from etairl.training.config_files import check_trust
-from etairl.training.flat import check_setting, configure, flatten
+from etairl.training.flat import configure, flatten
 from etairl.training.presets import preset
 from etairl.training.settings import TrainConfig
 from etairl.types import InputError
@@ -28,14 +27,7 @@ def read_settings(file: Path, trust: bool = False, named: Collection[str] = ()) 
     given = dict(source.content)
     with source.at("", "preset"):
         start = preset(str(given.pop("preset", "default")))
-    settings = {}
-    for key, value in given.items():
-        with source.at("", key):
-            checked = check_setting(key, expanded(value))
-        beside = file.parent / str(checked)
-        # os.path: a name may be too long for a file.
-        here = key in ("demos", "frozen_cost") and os.path.exists(beside)
-        settings[key] = str(beside.resolve()) if here else checked
+    settings = {key: source.setting(key, value) for key, value in given.items()}
     _refuse_code(source, settings, trust, named)
     try:
         if "env" in settings:

@@ -110,7 +110,7 @@ def _asked(config: StudyConfig) -> tuple[str, StudyScale | None, StudyFile]:
         if config.envs is not None:
             raise InputError("--envs is for studies of the paper; name them in the file")
         path = Path(config.name)
-        asked = read_grid(path, config.scale, config.seeds)
+        asked = read_grid(path, config.scale, config.seeds, config.trust)
         for job in asked.jobs:
             check_trust(job.config, path, config.trust)
         return path.stem, config.scale, asked

@@ -139,10 +139,9 @@ class AgainstPolicy(Cost):
         return state._replace(optimiser=())
 
 
-def check_read_against_policy(
-    name: str, players: Players, omegas: tuple[str, ...] = (Entropy.name,)
-) -> None:
+def check_read_against_policy(players: Players, omegas: tuple[str, ...] = (Entropy.name,)) -> None:
     """Refuse players that a cost which is read against log pi cannot be played with."""
+    name = players.algorithm
     if players.weighs_time:
         raise InputError(
             f"{name} goes with --solver sac or ppo: its cost is one of a single discount, and for "

@@ -11,13 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from etairl.networks import MLP, Activation, Rows
+from etairl.networks import INSIDE, MLP, Activation, Rows, between, log_chance, log_normal
 from etairl.types import Spec
 
 _WIDEST = 2.0
 """log of the largest spread, as of the policy"""
-_INSIDE = 1.0 - 1e-3
-"""actions at a bound count as this far out, as for the policy"""
 _DRAWS = 64
 
 
@@ -47,10 +45,9 @@ class Density(eqx.Module):
     def log_prob(self, x: Float[Array, "rows dims"], act: Float[Array, "rows act"]) -> Rows:
         r"""$\log\pi_w(a \mid x)$ of actions as the solver sees them."""
         if self.actions is not None:
-            index = act.astype(jnp.int32)
-            return jnp.take_along_axis(jax.nn.log_softmax(self.network(x)), index, axis=1)[:, 0]
+            return log_chance(self.network(x), act)
         mean, log_std = self._normal(x)
-        act = jnp.clip(act, -_INSIDE, _INSIDE)
+        act = jnp.clip(act, -INSIDE, INSIDE)
         noise = (jnp.arctanh(act) - mean) * jnp.exp(-log_std)
         return _log_squashed(noise, log_std, 1.0 - act**2)
 
@@ -62,15 +59,13 @@ class Density(eqx.Module):
         mean, log_std = self._normal(x)
         half = np.random.default_rng(0).standard_normal((_DRAWS // 2, 1, mean.shape[1]))
         noise = jnp.asarray(np.concatenate([half, -half]), jnp.float32)
-        inside = jnp.clip(jnp.tanh(mean + jnp.exp(log_std) * noise), -_INSIDE, _INSIDE)
+        inside = jnp.clip(jnp.tanh(mean + jnp.exp(log_std) * noise), -INSIDE, INSIDE)
         return of(_log_squashed(noise, log_std, 1.0 - inside**2)).mean(axis=0)
 
     def _normal(self, x: Array) -> tuple[Array, Array]:
         mean, raw = jnp.split(self.network(x), 2, axis=-1)
-        low = np.log(self.least_std)
-        return mean, low + 0.5 * (_WIDEST - low) * (jnp.tanh(raw) + 1.0)
+        return mean, between(raw, np.log(self.least_std), _WIDEST)
 
 
 def _log_squashed(noise: Array, log_std: Array, slope: Array) -> Array:
-    log_normal = -0.5 * noise**2 - log_std - 0.5 * jnp.log(2.0 * jnp.pi)
-    return (log_normal - jnp.log(slope)).sum(axis=-1)
+    return (log_normal(noise, log_std) - jnp.log(slope)).sum(axis=-1)

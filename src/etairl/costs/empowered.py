@@ -111,7 +111,7 @@ class EmpoweredConfig(CostConfig):
 
     def check(self, players: Players) -> None:
         """Refuse what would make it another algorithm."""
-        check_read_against_policy("eairl", players)
+        check_read_against_policy(players)
 
 
 @traced

@@ -242,7 +242,8 @@ class LinearCost(Cost):
     def check(self, state: LinearState, fresh: LinearState | None = None) -> None:
         """The weights must lie in their set, and features be what they are today."""
         check_all_finite(state)
-        units = (state.features.column_scale, state.features.scale)
+        units = [state.features.column_scale, state.features.scale]
+        units += [] if state.paid is None else [state.paid.spread]
         if not all((np.asarray(x) > 0.0).all() for x in units):
             raise InputError("the units of the features are not all above 0")
         self.allowed.check(jax.device_get(state.weights))

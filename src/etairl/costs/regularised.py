@@ -51,8 +51,8 @@ class RegularisedLogit(eqx.Module):
         width = self.visits.weights[0].shape[0]
         # A gradient penalty is about b: a density of precise actions has steep slopes.
         fixed = jax.lax.stop_gradient(x)
-        here = self.log_density(fixed[:, :width], fixed[:, width:-2], fixed[:, -2])
-        steep = _slope(self.omega, here) - _slope(self.omega, fixed[:, -1])
+        log_density = self.log_density(fixed[:, :width], fixed[:, width:-2], fixed[:, -2])
+        steep = _slope(self.omega, log_density) - _slope(self.omega, fixed[:, -1])
         return self.visits(x[:, :width]) + steep[:, None]
 
     def log_density(self, obs: Array, act: Array, in_world: Rows) -> Rows:
@@ -86,7 +86,7 @@ class RegularisedConfig(CostConfig):
 
     def check(self, players: Players) -> None:
         """Refuse what would make it another algorithm."""
-        check_read_against_policy("rairl", players, ("entropy", "tsallis"))
+        check_read_against_policy(players, ("entropy", "tsallis"))
 
 
 @traced

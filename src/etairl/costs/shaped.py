@@ -73,7 +73,7 @@ class ShapedConfig(CostConfig):
 
     def check(self, players: Players) -> None:
         """Refuse what would make it another algorithm."""
-        check_read_against_policy("airl", players)
+        check_read_against_policy(players)
 
 
 @traced

@@ -34,22 +34,30 @@ def arrow_errors(path: Path) -> Iterator[None]:
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     except MemoryError:
-        raise InputError(f"{path}: its columns do not fit into memory") from None
+        raise InputError(
+            f"{path}: its columns do not fit into memory; write smaller files"
+        ) from None
     except (pyarrow().ArrowException, OSError, ValueError, KeyError, struct.error) as error:
         said = " ".join(str(error).split())[:200]
-        raise InputError(f"{path}: this file is damaged ({said})") from None
+        raise InputError(
+            f"{path}: this file is damaged ({said}); fetch it again, or write it again"
+        ) from None
 
 
 def small_json(path: Path) -> dict[str, Any]:
     """A JSON object that describes a folder."""
     try:
         if path.stat().st_size > _LONGEST_JSON:
-            raise InputError(f"{path} is larger than any description of a dataset")
+            raise InputError(
+                f"{path} is larger than any description of a dataset; name another folder"
+            )
         value = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
-        raise InputError(f"{path} cannot be read as JSON") from None
+        raise InputError(
+            f"{path} cannot be read as JSON; fetch it again, or write it again"
+        ) from None
     if not isinstance(value, dict):
-        raise InputError(f"{path} is not a JSON object")
+        raise InputError(f"{path} is not a JSON object; fetch it again, or write it again")
     return value
 
 
@@ -69,21 +77,21 @@ def read_stream(path: Path, names: Sequence[str], max_bytes: int) -> list[dict[s
             messages = pa.ipc.MessageReader.open_stream(source)
             first = next(iter(messages), None)
             if first is None:
-                raise InputError("it is empty")
+                raise InputError("it is empty; fetch it again, or write it again")
             schema = pa.ipc.read_schema(first)
-            found = []
+            batches = []
             for message in messages:
                 if message.type != "record batch":
                     raise InputError(f"it holds a {message.type}, which no trajectory needs")
                 if _is_compressed(message.metadata.to_pybytes()):
                     raise InputError("its batches are compressed; save the dataset again without")
-                found.append(_checked(pa.ipc.read_record_batch(message, schema), names))
-            return found
+                batches.append(_checked(pa.ipc.read_record_batch(message, schema), names))
+            return batches
 
 
 def _checked(batch: Any, names: Sequence[str]) -> dict[str, Any]:
-    there = batch.schema.names
-    columns = {name: batch.column(there.index(name)) for name in names if name in there}
+    available = batch.schema.names
+    columns = {name: batch.column(available.index(name)) for name in names if name in available}
     for column in columns.values():
         column.validate(full=True)
     return columns
@@ -118,19 +126,19 @@ def parquet_columns(path: Path) -> list[str]:
 def read_parquet(path: Path, names: Sequence[str], max_bytes: int) -> dict[str, Any]:
     """Those of the columns that are there, once their sizes are checked."""
     with arrow_errors(path), pyarrow("pyarrow.parquet").ParquetFile(path) as file:
-        there = [name for name in names if name in file.schema_arrow.names]
-        check_size(8 * file.metadata.num_rows * len(there), max_bytes)
+        available = [name for name in names if name in file.schema_arrow.names]
+        check_size(8 * file.metadata.num_rows * len(available), max_bytes)
         # Its Python classes end the program where the description of a column is damaged; this
         # notices such damage in an orderly way, and takes no memory.
-        file.scan_contents(columns=there)
+        file.scan_contents(columns=available)
         leaves = [file.schema.column(i).path for i in range(len(file.schema))]
-        kept = [i for i, leaf in enumerate(leaves) if _belongs(leaf, there)]
+        kept = [i for i, leaf in enumerate(leaves) if _belongs(leaf, available)]
         groups = [file.metadata.row_group(group) for group in range(file.metadata.num_row_groups)]
         # A dictionary of one value may stand for any number of them.
         check_size(8 * sum(g.column(i).num_values for g in groups for i in kept), max_bytes)
-        table = file.read(columns=there, use_threads=False)
+        table = file.read(columns=available, use_threads=False)
         table.validate(full=True)
-        return {name: table.column(name) for name in there}
+        return {name: table.column(name) for name in available}
 
 
 def _belongs(leaf: str, names: Sequence[str]) -> bool:
@@ -151,7 +159,9 @@ def as_column(array: Any, ragged: bool = False) -> Column:
     lengths, shape = None, [len(array)]
     while True:
         if array.null_count:
-            raise InputError("some of its values are missing (null)")
+            raise InputError(
+                "some of its values are missing (null); fill them in, or remove those episodes"
+            )
         kind = array.type
         if types.is_fixed_size_list(kind):
             sizes = np.full(len(array), kind.list_size)
@@ -163,7 +173,10 @@ def as_column(array: Any, ragged: bool = False) -> Column:
         if ragged and lengths is None:
             lengths, shape = sizes, [len(array)]
         elif len(sizes) and (sizes != sizes[0]).any():
-            raise InputError(f"its lists differ in length ({sizes.min()} to {sizes.max()})")
+            raise InputError(
+                f"its lists differ in length ({sizes.min()} to {sizes.max()}); each step "
+                "needs as many"
+            )
         else:
             shape.append(int(sizes[0]) if len(sizes) else 0)
     if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
@@ -179,7 +192,9 @@ def column_of(found: dict[str, Any], name: str, ragged: bool = False) -> Column:
         raise InputError(f"column {name}: {error}") from None
 
 
-def check_there(found: dict[str, Any], needed: Sequence[str], there: Sequence[str]) -> None:
+def check_there(found: dict[str, Any], needed: Sequence[str], available: Sequence[str]) -> None:
     """Refuse a file without these columns, and say which it has."""
     if lacking := [name for name in needed if name not in found]:
-        raise InputError(f"no column {' and no '.join(lacking)}; there are {first_names(there)}")
+        raise InputError(
+            f"no column {' and no '.join(lacking)}; there are {first_names(available)}"
+        )

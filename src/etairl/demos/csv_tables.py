@@ -66,9 +66,13 @@ def read_csv(path: Path, importing: Importing, max_bytes: int) -> Recording:
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     except (csv.Error, UnicodeDecodeError, OSError) as error:
-        raise InputError(f"{path}: it cannot be read as a CSV table ({error})") from None
+        raise InputError(
+            f"{path}: it cannot be read as a CSV table ({error}); write it again, a line a step"
+        ) from None
     except MemoryError:
-        raise InputError(f"{path}: the table does not fit into memory") from None
+        raise InputError(
+            f"{path}: the table does not fit into memory; write smaller ones"
+        ) from None
 
 
 def looks_like_csv(path: Path) -> bool:
@@ -115,21 +119,21 @@ def _columns(header: list[str], asked: Sequence[str], what: str) -> list[int]:
     """The columns that were asked for, or those whose names say it; numbered ones in order."""
     if asked:
         return [header.index(name) for name in chosen(asked, header, "column")]
-    found = [i for i, name in enumerate(header) if _PREFIXES[what].match(name)]
-    if not found and what == "observations":
+    columns = [i for i, name in enumerate(header) if _PREFIXES[what].match(name)]
+    if not columns and what == "observations":
         raise InputError(
             "no column is called obs_…; name the observations (--observations NAME …); there are "
             f"{first_names(header)}"
         )
-    if not found:
+    if not columns:
         raise InputError(
             "no column is called act_…; name the actions (--actions NAME …), there are "
             f"{first_names(header)}"
         )
-    numbers = [_bare(header[i], what) for i in found]
+    numbers = [_bare(header[i], what) for i in columns]
     if all(number.isdecimal() for number in numbers):
-        found.sort(key=lambda i: int(_bare(header[i], what)))
-    return found
+        columns.sort(key=lambda i: int(_bare(header[i], what)))
+    return columns
 
 
 def _bare(name: str, what: str) -> str:
@@ -155,7 +159,9 @@ def _numbers(
     for count, row in enumerate(row for row in rows if row):
         if len(row) != len(header):
             raise InputError(
-                f"line {count + 2} has {len(row)} values, but the header has {len(header)} columns"
+                f"line {count + 2} has {len(row)} values, but the header has "
+                f"{len(header)} columns; "
+                "write a value for each"
             )
         for i in used:
             numbers.append(_number(row[i], count + 2, header[i]))

@@ -172,11 +172,11 @@ def read_recording(path: Path, known: Format, importing: Importing, max_bytes: i
         if given and not can:
             raise InputError(f"{path} is {known.name}, where {option} has nothing to choose from")
     try:
-        found = to_found(known.read(path, importing, max_bytes), importing, path.stem)
+        read = to_found(known.read(path, importing, max_bytes), importing, path.stem)
     except InputError as error:
         said = str(error)
         raise InputError(said if said.startswith(str(path)) else f"{path}: {said}") from None
-    return found._replace(notes=(f"{path} is {known.name}", *found.notes))
+    return read._replace(notes=(f"{path} is {known.name}", *read.notes))
 
 
 def format_of(holding: Holding) -> Format | None:
@@ -192,7 +192,9 @@ def look_at(path: Path) -> Holding:
         with path.open("rb") as stream:
             start = stream.read(16)
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror or error}); allow it, or name another"
+        ) from None
     kind = next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), None)
     if kind == "npz":
         arrays = contents(path)
@@ -213,7 +215,7 @@ def _hdf5(path: Path) -> Holding:
             "(robomimic)": is_robomimic(file),
             "(minari)": has(file, "episode_0", h5py.Group),
         }
-        names = frozenset(name for name, there in marks.items() if there)
+        names = frozenset(name for name, is_marked in marks.items() if is_marked)
         return Holding(path, "hdf5", names, tuple(described(file)))
 
 
@@ -221,7 +223,9 @@ def _folder(path: Path) -> Holding:
     try:
         names = sorted(entry.name for entry in path.iterdir())
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror or error}); allow it, or name another"
+        ) from None
     marks = {"(parquet)"} if next(iter(lerobot_files(path)), None) else set()
     return Holding(path, "folder", frozenset(names) | marks, tuple(names))
 

@@ -31,7 +31,9 @@ def opened_hdf5(path: Path) -> Iterator[h5py.File]:
         raise InputError(f"{path}: {error}") from None
     except DAMAGED as error:
         said = " ".join(str(error).split())[:200]
-        raise InputError(f"{path}: this HDF5 file is damaged ({said})") from None
+        raise InputError(
+            f"{path}: this HDF5 file is damaged ({said}); fetch it again, or write it again"
+        ) from None
 
 
 def members(group: h5py.Group) -> list[str]:
@@ -45,7 +47,9 @@ def member(group: h5py.Group, name: str, kind: type) -> Any:
     """A part of the file itself: a link could lead to any file of this machine."""
     link = group.get(name, getlink=True)
     if not isinstance(link, h5py.HardLink) or not isinstance(group[name], kind):
-        raise InputError(f"{group.name}/{name} is missing, a link, or of another kind")
+        raise InputError(
+            f"{group.name}/{name} is missing, a link, or of another kind; write it as an array"
+        )
     return group[name]
 
 
@@ -59,7 +63,9 @@ def numbers(group: h5py.Group, name: str) -> h5py.Dataset:
     """An array of numbers, not yet read."""
     array = member(group, name, h5py.Dataset)
     if array.external is not None or array.is_virtual or array.dtype.kind not in "biuf":
-        raise InputError(f"{array.name} is not a plain array of numbers within the file")
+        raise InputError(
+            f"{array.name} is not a plain array of numbers within the file; write it as one"
+        )
     return array
 
 

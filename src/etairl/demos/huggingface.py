@@ -19,16 +19,18 @@ def read_huggingface(path: Path, importing: Importing, max_bytes: int) -> Record
     files = _files(path)
     check_size(sum(file.stat().st_size for file in files), max_bytes, "its files hold")
     parts = [
-        _part(found, path) for file in files for found in read_stream(file, _COLUMNS, max_bytes)
+        _part(batch, path) for file in files for batch in read_stream(file, _COLUMNS, max_bytes)
     ]
     parts = [part for part in parts if len(part["lengths"])]
     if not parts:
-        raise InputError(f"{path}: the dataset has no trajectories")
+        raise InputError(f"{path}: the dataset has no trajectories; name another one")
     try:
         names = parts[0].keys()
         joined = {n: np.concatenate([part[n] for part in parts if n in part]) for n in names}
     except ValueError:
-        raise InputError(f"{path}: its trajectories differ in the size of a step") from None
+        raise InputError(
+            f"{path}: its trajectories differ in the size of a step; use those of one environment"
+        ) from None
     lengths, obs = joined["lengths"], joined["obs"]
     final = np.cumsum(lengths + 1) - 1
     return Recording(
@@ -54,7 +56,8 @@ def _files(folder: Path) -> list[Path]:
     for name in names:
         if Path(name).name != name or not (folder / name).is_file():
             raise InputError(
-                f"{folder}: its file {name[:100]!r} is missing, or is not in the folder"
+                f"{folder}: its file {name[:100]!r} is missing, or is not in the folder; "
+                "copy the whole folder, or name another"
             )
     if not names:
         raise InputError(f"{folder / 'state.json'} names no files")

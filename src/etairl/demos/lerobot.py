@@ -17,10 +17,9 @@ from etairl.demos.recordings import (
     NO_IMAGES,
     Importing,
     Recording,
-    column_names,
     in_number_order,
 )
-from etairl.types import InputError
+from etairl.types import InputError, column_names
 
 _STATE = "observation.state"
 _COUNTS = ("episode_index", "frame_index")
@@ -32,8 +31,8 @@ def lerobot_files(path: Path) -> list[Path]:
     """The parquet files of a folder, in the order of their numbers; or the one that is named."""
     if path.is_file():
         return [path]
-    found = list(islice((path / "data").glob("**/*.parquet"), _MOST_FILES))
-    return [Path(name) for name in in_number_order([str(file) for file in found])]
+    files = list(islice((path / "data").glob("**/*.parquet"), _MOST_FILES))
+    return [Path(name) for name in in_number_order([str(file) for file in files])]
 
 
 def read_lerobot(path: Path, importing: Importing, max_bytes: int) -> Recording:
@@ -44,10 +43,10 @@ def read_lerobot(path: Path, importing: Importing, max_bytes: int) -> Recording:
     features = _features(path)
     parts, left = [], max_bytes
     for file in files:
-        found = read_parquet(file, names, left)
+        columns = read_parquet(file, names, left)
         try:
-            _check(found, keys, parquet_columns(file), features)
-            part = {name: column_of(found, name).values for name in found}
+            _check(columns, keys, parquet_columns(file), features)
+            part = {name: column_of(columns, name).values for name in columns}
         except InputError as error:
             raise InputError(f"{file}: {error}") from None
         left -= sum(array.nbytes for array in part.values())
@@ -58,7 +57,7 @@ def read_lerobot(path: Path, importing: Importing, max_bytes: int) -> Recording:
         raise InputError(f"{path}: {error}") from None
 
 
-def _check(found: dict[str, Any], keys: list[str], there: list[str], features: Any) -> None:
+def _check(found: dict[str, Any], keys: list[str], available: list[str], features: Any) -> None:
     kinds = {key: f.get("dtype") for key, f in features.items() if isinstance(f, dict)}
     for key in keys:
         if "image" in key or kinds.get(key) in ("image", "video"):
@@ -66,10 +65,10 @@ def _check(found: dict[str, Any], keys: list[str], there: list[str], features: A
     if (
         keys == [_STATE]
         and _STATE not in found
-        and any("image" in name for name in [*there, *kinds])
+        and any("image" in name for name in [*available, *kinds])
     ):
         raise InputError(f"there is no {_STATE}: {NO_IMAGES}")
-    check_there(found, [*keys, "action", *_COUNTS], there)
+    check_there(found, [*keys, "action", *_COUNTS], available)
 
 
 def _features(path: Path) -> dict[str, Any]:
@@ -85,7 +84,9 @@ def _recording(
     try:
         columns = {name: np.concatenate([part[name] for part in parts]) for name in shared}
     except ValueError:
-        raise InputError("its files differ in the number of columns") from None
+        raise InputError(
+            "its files differ in the number of columns; use those of one dataset"
+        ) from None
     episode, frame = (columns[name].ravel() for name in _COUNTS)
     order = np.lexsort((frame, episode))
     columns = {name: array[order] for name, array in columns.items()}

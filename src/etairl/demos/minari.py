@@ -19,8 +19,8 @@ from minari.serialization import deserialize_space
 
 from etairl.demos.dataset import PLAYINGS, Playing
 from etairl.demos.hdf5_arrays import DAMAGED, check_declared, member, numbers
-from etairl.demos.recordings import column_names, refuse_images
-from etairl.types import InputError, Spec, Trajectories, offsets_of
+from etairl.demos.recordings import refuse_images
+from etairl.types import InputError, Spec, Trajectories, offsets_of, space_names
 
 EXTRAS_KEY = "etairl"
 """the key of our own part of the metadata"""
@@ -75,7 +75,9 @@ def read_minari(dataset_id: str, max_bytes: int) -> tuple[Trajectories, Spec, Pl
         raise InputError(f"minari:{dataset_id}: {error}") from None
     except DAMAGED as error:
         said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-        raise InputError(f"minari:{dataset_id}: cannot be read ({said})") from None
+        raise InputError(
+            f"minari:{dataset_id}: cannot be read ({said}); fetch it again, or write it again"
+        ) from None
 
 
 def check_dataset_name(dataset_id: str) -> None:
@@ -92,14 +94,23 @@ def _read_metadata(path: Path) -> dict[str, Any]:
     try:
         metadata = json.loads(path.read_text())
     except (OSError, ValueError, RecursionError):
-        raise InputError("its metadata.json cannot be read") from None
+        raise InputError(
+            "its metadata.json cannot be read; fetch it again, or write it again"
+        ) from None
     if not isinstance(metadata, dict):
-        raise InputError("its metadata.json is not a JSON object")
+        raise InputError(
+            "its metadata.json is not a JSON object; fetch it again, or write it again"
+        )
     if metadata.get("data_format", "hdf5") != "hdf5":
-        raise InputError(f"stored as {metadata['data_format']}, only hdf5 is supported")
+        raise InputError(
+            f"stored as {metadata['data_format']}, only hdf5 is supported; write it so, with Minari"
+        )
     # Without spaces Minari would build the environment the file names: code chosen by a file.
     if not {"observation_space", "action_space", "total_episodes"} <= metadata.keys():
-        raise InputError("its metadata lacks observation space, action space or total_episodes")
+        raise InputError(
+            "its metadata lacks observation space, action space or total_episodes; write "
+            "them with Minari"
+        )
     return metadata
 
 
@@ -143,7 +154,9 @@ class Extras:
             for numbers in (extras.action_low, extras.action_high, *(extras.tasks or ())):
                 assert numbers is None or all(isinstance(x, float) for x in numbers)
         except (TypeError, AssertionError):
-            raise InputError("what etairl wrote into its metadata has been changed") from None
+            raise InputError(
+                "what etairl wrote into its metadata has been changed; export it again"
+            ) from None
         return extras
 
 
@@ -161,9 +174,12 @@ def _find_episodes(
     if not isinstance(total, int) or total != sum(
         str(name).startswith("episode_") for name in file
     ):
-        raise InputError(f"its metadata speaks of {total} episodes, its data do not")
+        raise InputError(
+            f"its metadata speaks of {total} episodes, its data do not; fetch it again, "
+            "or write it again"
+        )
     if total == 0:
-        raise InputError("it holds no episodes")
+        raise InputError("it holds no episodes; name another dataset")
     groups = [member(file, f"episode_{i}", h5py.Group) for i in range(total)]
     return [
         _Episode(
@@ -183,7 +199,10 @@ def _leaves(
         inner = member(group, name, h5py.Group)
         return [leaf for key, part in space.items() for leaf in _leaves(inner, key, part, kinds)]
     if not isinstance(space, kinds):
-        raise InputError(f"{name} of type {type(space).__name__} are not supported")
+        raise InputError(
+            f"{name} of type {type(space).__name__} are not supported; record a Box "
+            "instead, with a wrapper"
+        )
     array = numbers(group, name)
     refuse_images(name, array.shape[1:], array.dtype)
     return [array]
@@ -201,7 +220,7 @@ def _to_trajectories(episodes: list[_Episode], extras: Extras) -> Trajectories:
     if rewards.dtype.kind != "f":
         rewards = rewards.astype(np.float64)
     final = np.stack([rows[-1] for rows in observations])
-    found = Trajectories(
+    trajectories = Trajectories(
         observations=np.concatenate([rows[:-1] for rows in observations]),
         actions=np.concatenate([_rows(e.actions) for e in episodes]),
         terminated=np.concatenate([e.terminated[:] for e in episodes]),
@@ -211,7 +230,7 @@ def _to_trajectories(episodes: list[_Episode], extras: Extras) -> Trajectories:
         final_observations=final if extras.final_observations else None,
         tasks=None if extras.tasks is None else np.array(extras.tasks, dtype=extras.task_dtype),
     )
-    return found if extras.actions else found.without_actions()
+    return trajectories if extras.actions else trajectories.without_actions()
 
 
 def _rows(leaves: list[h5py.Dataset]) -> np.ndarray:
@@ -232,20 +251,6 @@ def _names(
         elif isinstance(given, gymnasium.spaces.Dict):
             names[what] = space_names(given)
     return names if spec.act_dim else {k: v for k, v in names.items() if k != "action_names"}
-
-
-def space_names(space: Any) -> tuple[str, ...]:
-    """The columns that a Dict is flattened to, by their keys: speed, pos[0], pos[1], arm/angle."""
-    keys, widths = [], []
-    for key, part in space.items():
-        if isinstance(part, gymnasium.spaces.Dict):
-            inner = space_names(part)
-            keys += [f"{key}/{name}" for name in inner]
-            widths += [1] * len(inner)
-        else:
-            keys.append(str(key))
-            widths.append(int(np.prod(part.shape or ())))
-    return column_names(keys, widths)
 
 
 def _to_spec(

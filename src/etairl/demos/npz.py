@@ -92,7 +92,7 @@ def _read_headers(archive: zipfile.ZipFile) -> dict[str, Header]:
             archive.open(member).close()  # is its name the same in both places of the zip file?
             continue
         if name in headers:
-            raise InputError(f"{name} is in the file twice")
+            raise InputError(f"{name} is in the file twice; write it once")
         headers[name] = read_header(archive, member)
     if "spans" not in headers:
         headers.pop("next_observations", None)  # where every step is there they say nothing new
@@ -115,7 +115,9 @@ def _check_headers(headers: dict[str, Header], max_bytes: int) -> None:
         if header.dtype.kind not in kinds:
             raise InputError(f"{name} must be {_KIND_NAMES[kinds]}, it is {header.dtype}")
         if kinds == "U" and header.dtype.itemsize > 4 * _LONGEST_TEXT:
-            raise InputError(f"{name} is longer than {_LONGEST_TEXT} characters")
+            raise InputError(
+                f"{name} is longer than {_LONGEST_TEXT} characters; choose a shorter one"
+            )
         if len(header.shape) != dimensions:
             raise InputError(
                 f"{name} must have {dimensions} dimensions, its shape is {list(header.shape)}"
@@ -219,4 +221,6 @@ def write_npz(demos: Demos, path: Path) -> None:
         with appearing_whole(path) as stream:
             np.savez_compressed(stream, allow_pickle=False, **known)
     except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
+        raise InputError(
+            f"{path}: cannot be written ({error.strerror or error}); choose another place"
+        ) from None

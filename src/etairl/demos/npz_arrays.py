@@ -30,11 +30,17 @@ def opened_npz(path: Path) -> Iterator[zipfile.ZipFile]:
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     except (zipfile.BadZipFile, UnicodeDecodeError):
-        raise InputError(f"{path} is not an npz file, or it is damaged") from None
+        raise InputError(
+            f"{path} is not an npz file, or it is damaged; fetch it again, or name another"
+        ) from None
     except MemoryError:
-        raise InputError(f"{path}: its arrays do not fit into memory") from None
+        raise InputError(
+            f"{path}: its arrays do not fit into memory; write smaller files"
+        ) from None
     except (zlib.error, lzma.LZMAError, EOFError, OSError, RuntimeError) as error:
-        raise InputError(f"{path}: this npz file is damaged ({error})") from None
+        raise InputError(
+            f"{path}: this npz file is damaged ({error}); fetch it again, or write it again"
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -87,7 +93,7 @@ def read_header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Header:
     except InputError:
         raise
     except _BAD_HEADER:
-        raise InputError(f"{name} is not a plain NumPy array") from None
+        raise InputError(f"{name} is not a plain NumPy array; write it with numpy.savez") from None
     if dtype.hasobject:
         raise InputError(
             f"{name} holds Python objects, which could run code when loaded; "
@@ -109,7 +115,10 @@ def read_array(archive: zipfile.ZipFile, header: Header) -> np.ndarray:
         raw = stream.read(header.nbytes)
         stream.read(1)  # the end of the member, where its checksum is compared
     if len(raw) != header.nbytes:
-        raise InputError(f"{header.name} ends after {len(raw)} of {header.nbytes} bytes")
+        raise InputError(
+            f"{header.name} ends after {len(raw)} of {header.nbytes} bytes; fetch it "
+            "again, or write it again"
+        )
     order = "F" if header.fortran_order else "C"
     array = np.frombuffer(raw, dtype=header.dtype).reshape(header.shape, order=order)
     return array.astype(header.dtype.newbyteorder("="), order="C", copy=False)

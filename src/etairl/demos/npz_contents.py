@@ -19,15 +19,15 @@ _MOST_MEMBERS = 10_000
 
 def contents(path: Path) -> dict[str, str]:
     """Names of the arrays of an npz file, each with its type and shape where they can be read."""
-    found = {}
+    arrays = {}
     with opened_npz(path) as archive:
         for member in archive.infolist()[:_MOST_MEMBERS]:
             try:
-                found[array_name(member)] = str(read_header(archive, member))
+                arrays[array_name(member)] = str(read_header(archive, member))
             except InputError as error:
                 why = "Python objects" if "objects" in str(error) else "unreadable"
-                found[array_name(member)] = f"{array_name(member)} ({why})"
-    return found
+                arrays[array_name(member)] = f"{array_name(member)} ({why})"
+    return arrays
 
 
 def read_arrays(path: Path, names: Sequence[str], max_bytes: int) -> dict[str, np.ndarray]:
@@ -39,7 +39,7 @@ def read_arrays(path: Path, names: Sequence[str], max_bytes: int) -> dict[str, n
             if name not in names:
                 continue
             if name in headers:
-                raise InputError(f"{name} is in the file twice")
+                raise InputError(f"{name} is in the file twice; write it once")
             headers[name] = read_header(archive, member)
             if headers[name].dtype.kind not in "biuf":
                 raise InputError(f"{name} must be numbers, it is {headers[name].dtype}")

@@ -245,25 +245,17 @@ def _actions(array: np.ndarray, importing: Importing) -> np.ndarray:
     return rows.astype(np.int64) if whole and rows.shape[1] == 1 else _floats(rows)
 
 
-def column_names(keys: Sequence[str], widths: Sequence[int]) -> tuple[str, ...]:
-    """The names of the columns of some keys laid out side by side: `pos[0]`, `pos[1]`, `speed`."""
-    return tuple(
-        key if width == 1 else f"{key}[{i}]"
-        for key, width in zip(keys, widths, strict=True)
-        for i in range(width)
-    )
-
-
-def chosen(asked: Sequence[str], there: Sequence[str], what: str) -> list[str]:
+def chosen(asked: Sequence[str], available: Sequence[str], what: str) -> list[str]:
     """The asked-for keys if they are there; all that are there if none is asked for."""
     for name in asked:
-        if name not in there:
-            close = get_close_matches(name, there, n=1)
+        if name not in available:
+            close = get_close_matches(name, available, n=1)
             meant = f"; did you mean {first_names(close)}?" if close else ""
-            raise InputError(f"there is no {what} {name!r}{meant}; there are {first_names(there)}")
+            known = first_names(available)
+            raise InputError(f"there is no {what} {name!r}{meant}; there are {known}")
     if len(set(asked)) < len(asked):
         raise InputError(f"a {what} is asked for twice: {', '.join(asked)}")
-    return list(asked or there)
+    return list(asked or available)
 
 
 def first_names(names: Sequence[str], most: int = 40) -> str:

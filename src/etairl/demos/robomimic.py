@@ -11,10 +11,9 @@ from etairl.demos.recordings import (
     Importing,
     Recording,
     chosen,
-    column_names,
     in_number_order,
 )
-from etairl.types import InputError, is_image
+from etairl.types import InputError, column_names, is_image
 
 
 def is_robomimic(file: h5py.File) -> bool:
@@ -42,11 +41,11 @@ def read_robomimic(path: Path, importing: Importing, max_bytes: int) -> Recordin
 
 def _keys(demo: h5py.Group, importing: Importing) -> list[str]:
     group = member(demo, "obs", h5py.Group)
-    there = sorted(members(group))
-    keys = chosen(importing.observations, there, "key of observations")
+    available = sorted(members(group))
+    keys = chosen(importing.observations, available, "key of observations")
     images = [k for k in keys if is_image(numbers(group, k).shape[1:], numbers(group, k).dtype)]
     if images:
-        plain = " ".join(key for key in there if key not in images)
+        plain = " ".join(key for key in available if key not in images)
         hint = f"; the others: --observations {plain}" if plain else ""
         raise InputError(f"the observations {', '.join(images)}: {NO_IMAGES}{hint}")
     return keys
@@ -54,20 +53,20 @@ def _keys(demo: h5py.Group, importing: Importing) -> list[str]:
 
 def _arrays(demo: h5py.Group, keys: list[str]) -> dict[str, h5py.Dataset]:
     obs = member(demo, "obs", h5py.Group)
-    found = {f"obs/{key}": numbers(obs, key) for key in keys}
-    found["actions"] = numbers(demo, "actions")
-    found |= {name: numbers(demo, name) for name in ("rewards", "dones") if has(demo, name)}
+    arrays = {f"obs/{key}": numbers(obs, key) for key in keys}
+    arrays["actions"] = numbers(demo, "actions")
+    arrays |= {name: numbers(demo, name) for name in ("rewards", "dones") if has(demo, name)}
     if has(demo, "next_obs", h5py.Group):
         following = member(demo, "next_obs", h5py.Group)
         if all(has(following, key) for key in keys):
-            found |= {f"next_obs/{key}": numbers(following, key) for key in keys}
-    steps = found["actions"].shape[:1]
-    for name, array in found.items():
+            arrays |= {f"next_obs/{key}": numbers(following, key) for key in keys}
+    steps = arrays["actions"].shape[:1]
+    for name, array in arrays.items():
         if array.shape[:1] != steps or 0 in array.shape:
             raise InputError(
                 f"{demo.name}/{name} has shape {list(array.shape)}, but there are {steps} actions"
             )
-    return found
+    return arrays
 
 
 def _read(arrays: dict[str, h5py.Dataset], keys: list[str]) -> dict[str, np.ndarray]:
@@ -90,15 +89,18 @@ def _recording(
     demos: list[dict[str, np.ndarray]], parts: dict[str, dict[str, h5py.Dataset]], keys: list[str]
 ) -> Recording:
     def all_of(name: str) -> np.ndarray | None:
-        found = [demo[name] for demo in demos if name in demo]
-        return np.concatenate(found) if len(found) == len(demos) else None
+        parts = [demo[name] for demo in demos if name in demo]
+        return np.concatenate(parts) if len(parts) == len(demos) else None
 
     first = next(iter(parts.values()))
     widths = [int(np.prod(first[f"obs/{key}"].shape[1:])) for key in keys]
     lengths = np.array([len(demo["actions"]) for demo in demos])
     dones = all_of("dones")
     if len({demo["obs"].shape[1] for demo in demos}) > 1:
-        raise InputError("the demos have observations of different sizes")
+        raise InputError(
+            "the demos have observations of different sizes; name those that all have, "
+            "with --observations"
+        )
     return Recording(
         np.concatenate([demo["obs"] for demo in demos]),
         np.concatenate([demo["actions"] for demo in demos]),

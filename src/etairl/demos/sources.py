@@ -46,13 +46,13 @@ def load_demos(
     Returns:
         Trajectories and task description.
     """
-    found = _read(source, max_bytes, importing)
+    read = _read(source, max_bytes, importing)
     try:
-        trajectories, spec, notes = found.trajectories, found.spec, found.notes
+        trajectories, spec, notes = read.trajectories, read.spec, read.notes
         if bounds is not None:
             low, high = ((float(bound),) * spec.act_dim for bound in bounds)
             spec = replace(spec, action_low=low, action_high=high)
-        playing = found.playing
+        playing = read.playing
         if noise is not None and noise.note is not None:
             if noise.noise_on == "actions" and spec.discrete_actions is not None:
                 raise InputError(NO_CONTINUOUS)
@@ -63,7 +63,7 @@ def load_demos(
         if trajectories.act_dim == 0:
             names = spec.observation_names
             spec = Spec(spec.obs_dim, 0, environment=spec.environment, observation_names=names)
-        return Demos.of(trajectories, spec, found.name, playing, notes)
+        return Demos.of(trajectories, spec, read.name, playing, notes)
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
 

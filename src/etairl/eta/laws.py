@@ -228,7 +228,7 @@ class Mixture(Eta):
             raise InputError(f"the shares of a mixture must be > 0 and sum to 1, got {self.shares}")
         for component in self.components:
             if isinstance(component, Mixture):
-                raise InputError("a mixture of mixtures is a mixture: list all components at once")
+                raise InputError("a mixture of mixtures is a mixture; list all components at once")
             if component.tail(1) is None:
                 raise InputError(
                     f"{component} is not a law without a horizon and cannot be mixed; "

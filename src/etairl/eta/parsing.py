@@ -82,7 +82,9 @@ def _parse_number(text: str, part: str) -> float:
     try:
         value = float(part)
     except ValueError:
-        raise InputError(f"cannot read {part!r} in {text!r} as a number") from None
+        raise InputError(
+            f"cannot read {part!r} in {text!r} as a number; write it like 0.99"
+        ) from None
     if not math.isfinite(value):
         raise InputError(f"{part!r} in {text!r} is not a finite number")
     return value

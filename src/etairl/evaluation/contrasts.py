@@ -12,7 +12,7 @@ from itertools import product
 import numpy as np
 from jaxtyping import Complex, Float, Int
 
-from etairl.evaluation.fourier import Frequencies
+from etairl.evaluation.fourier import Frequencies, standard_error
 from etairl.evaluation.kernel import OnProgress
 from etairl.evaluation.resampling import Pool, disjoint
 
@@ -86,7 +86,7 @@ class WeightedGroups:
     def mmd2(self, a: int, b: int) -> tuple[float, float]:
         """Unbiased estimate between two laws, and its standard error."""
         values = self._across(a, a) + self._across(b, b) - 2.0 * self._across(a, b)
-        return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
+        return float(values.mean()), standard_error(values)
 
     def _across(self, a: int, b: int) -> Float[np.ndarray, " frequencies"]:
         """Mean kernel of pairs from different groups, one of law a and one of law b."""

@@ -62,12 +62,12 @@ class Warnings:
 
     def add(self, row: MetricRow) -> list[Diagnosis]:
         """What is wrong since this row and was not before."""
-        found = self._streaks(row)
-        return found + self._new_collapses() if "mmd2_mu" in row else found
+        warnings = self._streaks(row)
+        return warnings + self._new_collapses() if "mmd2_mu" in row else warnings
 
     def _streaks(self, row: MetricRow) -> list[Diagnosis]:
         """What has just lasted `LONG` cycles, for the first time."""
-        found = []
+        lasting = []
         if "mmd2_mu" in row:
             self._measured.append(row)
         for name, (is_so, message) in _WARNINGS.items():
@@ -78,8 +78,8 @@ class Warnings:
             except KeyError:
                 continue  # not every cycle updates the cost
             if self._lasted[name] == LONG:
-                found.append(Diagnosis(name, row["cycle"], message))
-        return found
+                lasting.append(Diagnosis(name, row["cycle"], message))
+        return lasting
 
     def _new_collapses(self) -> list[Diagnosis]:
         every = _collapses(Progress.of(self._measured))
@@ -97,7 +97,7 @@ def diagnose(rows: Sequence[MetricRow]) -> list[Diagnosis]:
 
 
 def _collapses(progress: Progress) -> list[Diagnosis]:
-    found = []
+    warnings = []
     for number in progress.collapses:
         now, best = progress.measured[number], progress.until(number).best
         assert best is not None
@@ -106,8 +106,8 @@ def _collapses(progress: Progress) -> list[Diagnosis]:
             message += "; back to the policy that played then, with half the learning rates"
         else:
             message += "; --recover goes back to the policy that played then"
-        found.append(Diagnosis("collapsed", now.cycle, message))
-    return found
+        warnings.append(Diagnosis("collapsed", now.cycle, message))
+    return warnings
 
 
 @dataclass(frozen=True)

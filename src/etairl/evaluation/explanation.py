@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from etairl.measures import FutureSampler, time_weights
+from etairl.measures import FutureSampler
 
 StepFeatures = Float[np.ndarray, "steps features"]
 
@@ -52,17 +52,7 @@ def weighted_means(
     values: StepFeatures, offsets: Int[np.ndarray, " episodes_and_one"], sampler: FutureSampler
 ) -> tuple[Float[np.ndarray, " features"], Float[np.ndarray, " features"]]:
     """Means of features under the law from which the sampler draws, and their standard errors."""
-    lengths = np.diff(offsets)
-    mass = np.cumsum(time_weights(sampler.eta, sampler.gamma_irl, int(lengths.max())))
-
-    def law(length: int) -> Float[np.ndarray, " length"]:
-        if mass[length - 1] == 0.0:  # too short to be drawn from
-            return np.zeros(length)
-        return sampler.law(length) * (mass[length - 1] if sampler.choice == "by_weight" else 1.0)
-
-    laws = {length: law(length) for length in np.unique(lengths).tolist()}
-    weights = np.concatenate([laws[length] for length in lengths.tolist()])
-    return clustered_means(values, weights, offsets[:-1])
+    return clustered_means(values, sampler.step_weights(np.diff(offsets)), offsets[:-1])
 
 
 def clustered_means(

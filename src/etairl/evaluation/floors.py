@@ -147,8 +147,8 @@ class OwnGroups(NamedTuple):
         values = self.pool.mmd2(*(side[paired].astype(np.float64) for side in sides))
         whole = self.part == 0
         spread = Spread.of(self.pool, self.owner, ~whole if self.part.any() else whole, whole)
-        there = spread.scale(*_sizes(a, b, each))
-        factor = spread.scale(*wanted) / there if there > 0.0 else 1.0
+        measured = spread.scale(*_sizes(a, b, each))
+        factor = spread.scale(*wanted) / measured if measured > 0.0 else 1.0
         factor *= for_few(spread.dimensions(*wanted), episodes - 1)
         drawn = "drawn from the demonstrations"
         scaled = f"splits into {a} and {b}, scaled to {n} and {m}"

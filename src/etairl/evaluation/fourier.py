@@ -87,6 +87,11 @@ class Side(NamedTuple):
         return (np.abs(self.z) ** 2 - self.own) / (self.size**2 - self.own_pairs)
 
 
+def standard_error(values: Float[np.ndarray, " frequencies"]) -> float:
+    """Of the mean over frequencies, that are drawn."""
+    return float(values.std(ddof=1) / np.sqrt(len(values)))
+
+
 def mmd2_by_frequency(x: Side, y: Side) -> Float[np.ndarray, " frequencies"]:
     """MMD² by each frequency alone."""
     return x.inside + y.inside - 2.0 * np.real(x.z * y.z.conj()) / (x.size * y.size)

@@ -13,7 +13,13 @@ from jaxtyping import Complex, Float, Int
 
 from etairl.demos.dataset import Standardiser
 from etairl.evaluation.floors import FEWEST, Floor95, OwnGroups, is_hint
-from etairl.evaluation.fourier import Frequencies, Side, group_sums, mmd2_by_frequency
+from etairl.evaluation.fourier import (
+    Frequencies,
+    Side,
+    group_sums,
+    mmd2_by_frequency,
+    standard_error,
+)
 from etairl.evaluation.kernel import kernel_sums
 from etairl.evaluation.resampling import Pool, numbered, pooled_points
 from etairl.evaluation.steps import MEASURES, MeasureName, Steps
@@ -127,14 +133,14 @@ class Reference:
 
     def distances(self, rng: np.random.Generator, other: Steps) -> dict[MeasureName, Distance]:
         """MMD² of both measures, with their intervals, floors and tests."""
-        found = {}
+        distances = {}
         pools, errors = self.pools(other)
         for name, pool in pools.items():
             floor, floor_by = self.floor(name, other.lengths, self.steps.episodes)
             low, high = pool.interval(rng)
             p = pool.p_value(rng)
-            found[name] = Distance(pool.value(), low, high, floor, floor_by, p, errors[name])
-        return found
+            distances[name] = Distance(pool.value(), low, high, floor, floor_by, p, errors[name])
+        return distances
 
     def floor(self, measure: MeasureName, lengths: Int[np.ndarray, " n"], m: int) -> Floor95:
         """What 95 % of comparisons of n episodes of such lengths with m of this expert stay below.
@@ -249,7 +255,7 @@ def _named(
     for law, own in enumerate([] if z is None else z):
         x, y = (Side.of(own[side], sizes[law, side]) for side in (of_x, ~of_x))
         values = mmd2_by_frequency(x, y)
-        errors[law] = float(values.std(ddof=1) / np.sqrt(len(values)))
+        errors[law] = standard_error(values)
     pools = (Pool(s, size, of_x, False) for s, size in zip(sums, sizes, strict=True))
     return dict(zip(MEASURES, pools, strict=True)), dict(zip(MEASURES, errors, strict=True))
 

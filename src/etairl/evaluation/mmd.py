@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from etairl.evaluation.fourier import Frequencies, Side, mmd2_by_frequency
+from etairl.evaluation.fourier import Frequencies, Side, mmd2_by_frequency, standard_error
 from etairl.evaluation.kernel import Bandwidth, OnProgress, kernel_sums, resolve_bandwidth
 from etairl.evaluation.resampling import Groups, Pool, pooled_points
 from etairl.types import InputError
@@ -117,7 +117,7 @@ def mmd2_fourier(
     z = drawn.sums(points, sides, np.ones((1, len(points))))[0]
     n, m = len(x), len(y)
     values = mmd2_by_frequency(Side(z[0], n, n, n), Side(z[1], m, m, m))
-    return Estimate(float(values.mean()), float(values.std(ddof=1) / np.sqrt(frequencies)))
+    return Estimate(float(values.mean()), standard_error(values))
 
 
 def permutation_test(

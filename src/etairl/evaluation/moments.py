@@ -93,15 +93,15 @@ def top_rows(
 ) -> list[int]:
     """The highest rows: at most `each` of an episode, and those `apart` steps from each other."""
     episodes, times = t.episode_numbers, t.times
-    left, found = smooth.copy(), []
+    left, highest = smooth.copy(), []
     taken = np.zeros(len(t), np.int64)
-    while len(found) < count and np.isfinite(left).any():
+    while len(highest) < count and np.isfinite(left).any():
         row = int(np.nanargmax(np.where(np.isfinite(left), left, -np.inf)))
-        found.append(row)
+        highest.append(row)
         taken[episodes[row]] += 1
         near = (episodes == episodes[row]) & (np.abs(times - times[row]) <= apart)
         left[near | (taken[episodes] >= each)] = -np.inf
-    return found
+    return highest
 
 
 def excess(

@@ -66,14 +66,14 @@ class Progress:
     @property
     def collapses(self) -> list[int]:
         """Numbers of the measurements in which three in a row had fallen, each row of them once."""
-        found, lasted = [], 0
+        numbers, lasted = [], 0
         for number, measurement in enumerate(self.measured):
             lasted = lasted + 1 if measurement.fallen else 0
             if lasted == _SMOOTHED:
-                found.append(number)
+                numbers.append(number)
             if measurement.recovered:
                 lasted = 0
-        return found
+        return numbers
 
     @property
     def recoveries(self) -> int:

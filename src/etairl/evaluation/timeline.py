@@ -84,14 +84,14 @@ class Expert:
 
 def timeline(rng: np.random.Generator, played: Trajectories, expert: Expert) -> Timeline:
     """How many are still alive, and how each quarter of the horizon compares with the expert's."""
-    steps, found = expert.scaled.seen(played), []
+    steps, quarters = expert.scaled.seen(played), []
     for number, (begin, end) in enumerate(quarters_of(expert.horizon)):
         own, reference = steps.window(begin, end), expert.windows[number]
         distances = {}
         if reference is not None and reference.comparable(own):
             distances = reference.distances(rng, own)
         won = earned(played, expert.horizon, number)
-        found.append(
+        quarters.append(
             Quarter(
                 begin=begin,
                 end=end,
@@ -105,7 +105,7 @@ def timeline(rng: np.random.Generator, played: Trajectories, expert: Expert) -> 
     reached = played.lengths[:, None] > np.linspace(0.0, 1.0, 21)[:-1] * expert.horizon
     early = played.terminated[played.last_rows] & (played.lengths < expert.horizon)
     ended = float(early.mean())
-    return Timeline(expert.horizon, ended, reached.mean(axis=0).tolist(), found)
+    return Timeline(expert.horizon, ended, reached.mean(axis=0).tolist(), quarters)
 
 
 def quarters_of(horizon: int) -> Sequence[tuple[int, int]]:

@@ -7,7 +7,7 @@ demonstrations, before any training.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -29,24 +29,6 @@ _FREQUENCIES = 1024
 _ROWS = 60_000  # beyond, so much the fewer frequencies
 _ALIKE = 0.02  # of the frames: below, the other sampler is not looked at
 Resampled = Literal["episodes", "blocks of time"]
-
-
-@dataclass(frozen=True)
-class FrameLaw:
-    """One way to draw the frames that a discriminator sees."""
-
-    eta: Eta
-    gamma_irl: float
-    sampler: Method
-
-    @property
-    def name(self) -> str:
-        """The weighting of lags; without its discount."""
-        return "geometric:1" if self.eta == Uniform() else str(self.eta)
-
-    def law(self, length: int) -> Float[np.ndarray, " {length}"]:
-        """Of the time index in an episode."""
-        return FutureSampler(self.eta, self.gamma_irl, self.sampler).law(length)
 
 
 @dataclass(frozen=True)
@@ -131,12 +113,15 @@ def eta_map(
     t = demos.trajectories.repeated()
     longest = int(t.lengths.max())
     if t.steps < 2 * _BLOCKS:
-        raise InputError(f"{demos.name}: {t.steps} steps are too few for a map of weightings")
+        raise InputError(
+            f"{demos.name}: {t.steps} steps are too few for a map of weightings; use more of them"
+        )
     if measured is None:
         measured = rhythm(np.random.default_rng(0), demos.trajectories)
     cycle = measured.cycle
     shown = _grid(longest, None if cycle is None else cycle.length, extra)
-    weights = np.stack([*(_rows(w, t, choice) for w in shown), *_quarters(t)])
+    shares = (replace(s, choice=choice).step_weights(t.lengths) for s in shown)
+    weights = np.stack([*(share / share.sum() for share in shares), *_quarters(t)])
     frequencies = max(128, min(frequencies, frequencies * _ROWS // t.steps))
     points = demos.standardiser(demos.trajectories.pairs())[demos.trajectories.row_of_step]
     blocked = len(t) < FEWEST
@@ -168,52 +153,37 @@ def eta_map(
     )
 
 
-def _cell(shown: list[FrameLaw], number: int, longest: int, beside: Any) -> MapCell:
+def _cell(shown: list[FutureSampler], number: int, longest: int, beside: Any) -> MapCell:
     own, plain = shown[number], _GAMMAS.index(shown[number].gamma_irl)
-    gail = shown.index(FrameLaw(Dirac(0), _GAMMAS[plain], "exact"))
+    gail = shown.index(FutureSampler(Dirac(0), _GAMMAS[plain], "exact"))
     frames = 0.5 * np.abs(own.law(longest) - shown[gail].law(longest)).sum()
     return MapCell(
-        eta=own.name,
+        eta="geometric:1" if own.eta == Uniform() else str(own.eta),
         gamma_irl=own.gamma_irl,
-        sampler=own.sampler,
+        sampler=own.method,
         other_frames=float(frames),
         gail=None if number == gail else beside(number, gail),
         uniform=beside(number, 0),
     )
 
 
-def _grid(longest: int, cycle: int | None, extra: Sequence[Eta]) -> list[FrameLaw]:
+def _grid(longest: int, cycle: int | None, extra: Sequence[Eta]) -> list[FutureSampler]:
     """GAIL first; then every weighting, by the paper's sampler too where that is another law."""
     etas: list[Eta] = [*(Geometric(kappa) for kappa in _KAPPAS), Uniform()]
     if cycle is not None and cycle < longest:
         etas.append(Poisson(float(cycle)))
     known = {Dirac(0), *etas}
     etas += [eta for eta in dict.fromkeys(e.simplified() for e in extra) if eta not in known]
-    found = []
+    samplers = []
     for gamma in _GAMMAS:
-        found.append(FrameLaw(Dirac(0), gamma, "exact"))
+        samplers.append(FutureSampler(Dirac(0), gamma, "exact"))
         for eta in etas:
-            exact, paper = (FrameLaw(eta, gamma, m) for m in ("exact", "two_stage"))
-            found.append(exact)
+            methods: tuple[Method, ...] = ("exact", "two_stage")
+            exact, paper = (FutureSampler(eta, gamma, method) for method in methods)
+            samplers.append(exact)
             if 0.5 * np.abs(exact.law(longest) - paper.law(longest)).sum() > _ALIKE:
-                found.append(paper)
-    return found
-
-
-def _rows(
-    weighting: FrameLaw, t: Trajectories, choice: EpisodeChoice
-) -> Float[np.ndarray, " steps"]:
-    """The share of each step of each episode."""
-    weights = FrameLaw(weighting.eta, weighting.gamma_irl, "exact").law(int(t.lengths.max()))
-    until, laws = np.cumsum(weights), {}
-    for length in np.unique(t.lengths).tolist():
-        if until[length - 1] <= 0.0:  # shorter than the weighting looks ahead: never chosen
-            laws[length] = np.zeros(length)
-            continue
-        mass = until[length - 1] if choice == "by_weight" else 1.0
-        laws[length] = mass * weighting.law(length)
-    every = np.concatenate([laws[length] for length in t.lengths.tolist()])
-    return every / every.sum()
+                samplers.append(paper)
+    return samplers
 
 
 def _quarters(t: Trajectories) -> list[Float[np.ndarray, " steps"]]:

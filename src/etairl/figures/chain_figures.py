@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from etairl.eta import Geometric
-from etairl.figures.panels import BLUE, DARK_RED, GREY
+from etairl.figures.panels import BLUE, DARK_RED, GREY, unframed
 from etairl.tabular.eta_criterion import criterion
 from etairl.tabular.exact_measures import mu
 from etairl.tabular.generators import go_stay, go_stay_policy
@@ -71,8 +71,7 @@ def duality_gap_figure(gamma: float = 0.5, kappa: float = 0.5) -> Figure:
     dual = np.array([(excess @ np.array([w, 1.0 - w])).min() for w in weights])
     figure = Figure(figsize=(9.0, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
-    _bare(left)
-    _bare(right)
+    unframed(left, right)
     left.plot(stays, excess.max(axis=1), color=BLUE, linewidth=1.8)
     left.set(xlabel="p, the learner's probability to stay", title="the cost answers the policy")
     right.plot(weights, dual, color=DARK_RED, linewidth=1.8)
@@ -110,9 +109,5 @@ def _occupancies(stays: PolicyCurve, gamma: float, kappa: float) -> Float[np.nda
 def _axes() -> tuple[Figure, Axes]:
     figure = Figure(figsize=(6.4, 3.8), layout="constrained")
     axes = figure.add_subplot()
-    _bare(axes)
+    unframed(axes)
     return figure, axes
-
-
-def _bare(axes: Axes) -> None:
-    axes.spines[["top", "right"]].set_visible(False)

@@ -5,10 +5,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from etairl.evaluation.where import EtaMap, MapCell
-from etairl.figures.panels import BLUE, GREY
+from etairl.figures.panels import BLUE, GREY, unframed
 
 _LEAST = 1e-6
-"""an unbiased value may be negative; a logarithm has no place for that"""
+"""weightings of the same steps are nearer to each other than a learner is to its expert"""
 
 
 def eta_map_figure(found: EtaMap) -> Figure:
@@ -46,7 +46,7 @@ def _panel(axes: Axes, cells: list[MapCell], names: list[tuple[str, str]]) -> No
     floors = np.array([c.gail.floor for c in cells if c.gail is not None])
     axes.barh(at, np.maximum(floors, _LEAST), height=0.7, color="0.88", zorder=0)
     axes.set_xscale("log")
-    axes.spines[["top", "right"]].set_visible(False)
+    unframed(axes)
 
 
 def _label(eta: str, sampler: str) -> str:

@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from etairl.figures.panels import BLUE
+from etairl.figures.panels import BLUE, unframed
 
 
 def index_law_figure(law: Float[np.ndarray, " horizon"], title: str) -> Figure:
@@ -33,5 +33,5 @@ def index_law_figure(law: Float[np.ndarray, " horizon"], title: str) -> Figure:
     axes.set(xlim=(0, max(horizon - 1, 1)), ylim=(0, top))
     axes.set(xlabel="frame n = t + k", ylabel="weight relative to uniform")
     axes.legend(loc="upper left", frameon=False, fontsize=9)
-    axes.spines[["top", "right"]].set_visible(False)
+    unframed(axes)
     return figure

@@ -7,8 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from etairl.evaluation.floors import is_hint
-from etairl.figures.panels import BLUE, GREEN, GREY, literal
+from etairl.figures.panels import BLUE, GREEN, GREY, LEAST, itself, literal, unframed
 
 
 def learning_figure(
@@ -30,8 +29,8 @@ def learning_figure(
     left.set(xlabel="million transitions", ylabel="return")
     for right in others:
         _draw_distances(right, measured, result)
+    unframed(left, *others)
     for axes in (left, *others):
-        axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False, fontsize=9)
         axes.margins(x=0)
     return figure
@@ -42,11 +41,10 @@ def _draw_distances(
 ) -> None:
     at = [row["transitions"] / 1e6 for row in measured]
     for name, colour, label in (("mmd2_mu", BLUE, "μ"), ("mmd2_rho", GREEN, "ρ")):
-        # Unbiased values may be negative; a logarithm has no place for those.
-        values = [max(row[name], 1e-5) for row in measured]
+        values = [max(row[name], LEAST) for row in measured]
         axes.plot(at, values, color=colour, linewidth=1.6, label=f"MMD² of {label}")
-    found = {} if result is None else result["remaining"]["mmd2_mu"]
-    if found.get("floor"):
-        label = f"expert against itself (μ{', a hint' if is_hint(found.get('floor_by')) else ''})"
-        axes.axhline(found["floor"], color=GREY, linewidth=1.2, linestyle="--", label=label)
+    floor = {} if result is None else result["remaining"]["mmd2_mu"]
+    if floor.get("floor"):
+        label = f"{itself(floor)} (μ)"
+        axes.axhline(floor["floor"], color=GREY, linewidth=1.2, linestyle="--", label=label)
     axes.set(xlabel="million transitions", ylabel="MMD² to the demonstrations", yscale="log")

@@ -19,17 +19,17 @@ def levels(
         (e for e in evaluation if e["env"] == env and e["policy"].startswith(_CLONE)),
         dict[str, Any](),
     )
-    found: dict[str, dict[str, float | None]] = {
+    by_metric: dict[str, dict[str, float | None]] = {
         "return": {"expert": _expert_return(results, env)},
         "score": {"expert": 1.0},
         **{f"mmd2_{m}": {"floor": results.floor(env, f"mmd2_{m}")} for m in ("rho", "mu")},
     }
-    for metric, known in found.items():
+    for metric, known in by_metric.items():
         mean = clone.get(metric)
         known["clone"] = mean["value"] if mean else None
     return {
         metric: {who: value for who, value in known.items() if value is not None}
-        for metric, known in found.items()
+        for metric, known in by_metric.items()
     }
 
 

@@ -9,6 +9,8 @@ from etairl.arms import is_base
 SettingStats = Mapping[str, Any]
 FEW_SEEDS = 10
 """with fewer, an interval alone says too little: single runs are drawn too"""
+CELL = ("env", "arm", "eta")
+"""what a setting is known by"""
 _SYMBOLS = {"geometric": "κ", "poisson": "λ"}
 
 
@@ -90,11 +92,11 @@ class Results:
 
     def runs(self, entry: SettingStats, metric: str) -> list[Any]:
         """One value per run of a setting."""
-        return [r[metric] for r in self._rows(entry) if r.get(metric) is not None]
+        return [r[metric] for r in self.rows_of(entry) if r.get(metric) is not None]
 
     def gamma(self, entry: SettingStats) -> float:
         """The discount of the solver."""
-        return float(next(r["gamma_rl"] for r in self._rows(entry)))
+        return float(next(r["gamma_rl"] for r in self.rows_of(entry)))
 
     def floor(self, env: str, metric: str) -> float | None:
         """The expert against itself, the mean over all runs that know it."""
@@ -119,6 +121,6 @@ class Results:
         arms = filter(same_players, self.arms())
         return [entry for arm in arms for entry in self.of(env, arm, "mmd2_mu")]
 
-    def _rows(self, entry: SettingStats) -> list[SettingStats]:
-        cell = ("env", "arm", "eta")
-        return [r for r in self.rows if all(r[key] == entry[key] for key in cell)]
+    def rows_of(self, entry: SettingStats) -> list[SettingStats]:
+        """The runs of a setting."""
+        return [r for r in self.rows if all(r[key] == entry[key] for key in CELL)]

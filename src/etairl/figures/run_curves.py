@@ -8,14 +8,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from etairl.evaluation.floors import is_hint
-from etairl.figures.panels import COLOURS, GREY, legend_below, literal
+from etairl.figures.panels import COLOURS, GREY, LEAST, itself, legend_below, literal, unframed
 
 _INKS = (*COLOURS, "black")
 _DASHES = ("-", "--", ":")
 _PARTS = 50  # a curve is smoothed over such a part of its cycles
 _POINTS = 400
-_LEAST = 1e-5  # unbiased values may be negative; a logarithm has no place for those
 
 
 @dataclass(frozen=True)
@@ -58,16 +56,15 @@ def runs_figure(
         if metric == "mmd2_mu":
             axes.set(ylabel="MMD² of μ to the demonstrations", yscale="log")
             if floor is not None and floor.get("floor"):
-                hint = ", a hint" if is_hint(floor.get("floor_by")) else ""
-                _level(axes, floor["floor"], ":", f"expert against itself{hint}")
+                _level(axes, floor["floor"], ":", itself(floor))
         else:
             axes.set(ylabel="share of tasks solved" if name else "return")
             if expert is not None and not name:
                 _level(axes, expert, "--", "expert")
         if clone is not None and (value := clone.get(metric)) is not None:
-            _level(axes, max(value, _LEAST) if metric == "mmd2_mu" else value, "-.", "clone")
+            _level(axes, max(value, LEAST) if metric == "mmd2_mu" else value, "-.", "clone")
         axes.set(xlabel="transitions")
-        axes.spines[["top", "right"]].set_visible(False)
+        unframed(axes)
         axes.xaxis.set_major_formatter(lambda value, _: _short(value))
         axes.margins(x=0.02)
     legend_below(figure, 3, 9, last="itself")
@@ -80,13 +77,13 @@ def _level(axes: Axes, value: float, dashes: str, label: str) -> None:
 
 def _draw(axes: Axes, curves: Curves, name: str, colour: str, dashes: str) -> None:
     """The mean of the runs, and a band from the lowest to the highest."""
-    found = [points for run in curves.runs if (points := _points(run, name)) is not None]
-    if not found:
+    lines = [points for run in curves.runs if (points := _points(run, name)) is not None]
+    if not lines:
         return
-    seeds = f", {len(found)} seeds" if len(found) > 1 else ""
+    seeds = f", {len(lines)} seeds" if len(lines) > 1 else ""
     label = literal(curves.label) + seeds
-    if len(found) == 1:
-        at, values = found[0]
+    if len(lines) == 1:
+        at, values = lines[0]
         axes.plot(
             at,
             values,
@@ -97,10 +94,10 @@ def _draw(axes: Axes, curves: Curves, name: str, colour: str, dashes: str) -> No
             label=label,
         )
         return
-    first = max(at[0] for at, _ in found)
-    last = min(at[-1] for at, _ in found)
+    first = max(at[0] for at, _ in lines)
+    last = min(at[-1] for at, _ in lines)
     at = np.linspace(first, max(first, last), _POINTS)
-    each = np.stack([np.interp(at, *points) for points in found])
+    each = np.stack([np.interp(at, *points) for points in lines])
     axes.fill_between(at, each.min(0), each.max(0), color=colour, alpha=0.18, linewidth=0)
     axes.plot(at, each.mean(0), color=colour, linestyle=dashes, linewidth=1.6, label=label)
 
@@ -112,7 +109,7 @@ def _points(run: Sequence[Mapping[str, Any]], name: str) -> tuple[np.ndarray, np
     at = np.array([row["transitions"] for row in rows], float)
     values = np.array([row[name] for row in rows], float)
     if name == "mmd2_mu":
-        return at, np.maximum(values, _LEAST)
+        return at, np.maximum(values, LEAST)
     width = max(1, len(rows) // _PARTS)
     sums = np.cumsum(np.concatenate([[0.0], values]))
     begin = np.maximum(np.arange(1, len(rows) + 1) - width, 0)

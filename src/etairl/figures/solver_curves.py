@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from etairl.figures.panels import BLUE, DARK_RED, GREY
+from etairl.figures.panels import BLUE, DARK_RED, GREY, unframed
 
 _INKS = (DARK_RED, BLUE)
 
@@ -46,7 +46,7 @@ def pay_early_figure(panels: Sequence[SolverPanel]) -> Figure:
             axes.annotate(text, (steps[-1], value), textcoords="offset points", **shift)
         axes.set(ylim=(panel.best - room, panel.planned + room))
         axes.set(title=panel.title, xlabel="transitions", xlim=(0, steps[-1]))
-        axes.spines[["top", "right"]].set_visible(False)
+        unframed(axes)
         axes.legend(loc="center right", frameon=False, fontsize=9)
         axes.set_ylabel("criterion $J_η$ (lower is better)")
     return figure

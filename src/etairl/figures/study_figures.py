@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from etairl.figures.panels import BLUE, GREEN, GREY, RED, legend_below, literal
+from etairl.figures.panels import BLUE, GREEN, GREY, RED, legend_below, literal, unframed
 from etairl.figures.results import FEW_SEEDS, Results, SettingStats, in_order, weighting
 
 _INKS = {"mmd2_rho": BLUE, "mmd2_mu": GREEN, "score": RED}
@@ -126,7 +126,7 @@ def discount_figure(results: Results, title: str) -> Figure | None:
         axes.set_xticks(range(len(gammas)), [f"{gamma:g}" for gamma in gammas], fontsize=7)
         axes.set_xlim(-0.4, len(gammas) - 0.3)
         axes.set_xlabel("$\\gamma_{RL}$ of GAIL", fontsize=8)
-        axes.spines[["top", "right"]].set_visible(False)
+        unframed(axes)
         _from_zero(axes)
     _legend(figure)
     return figure
@@ -161,7 +161,7 @@ def arms_figure(results: Results, metric: str, title: str) -> Figure | None:
         axes.invert_yaxis()
         axes.set_xlabel(_LABELS[metric], fontsize=8)
         axes.set_xlim(left=min(0.0, axes.get_xlim()[0]) if axes.dataLim.x0 < 0.0 else 0.0)
-        axes.spines[["top", "right"]].set_visible(False)
+        unframed(axes)
     _legend(figure)
     return figure
 

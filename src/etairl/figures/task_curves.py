@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from etairl.arms import is_base
-from etairl.figures.panels import BLUE, COLOURS, GREEN, GREY, RED, legend_below, literal
+from etairl.figures.panels import BLUE, COLOURS, GREEN, GREY, RED, legend_below, literal, unframed
 from etairl.figures.results import weighting
 
 TaskCurve = Float[np.ndarray, "_ 2"]
@@ -121,8 +121,7 @@ def _grid(count: int, size: tuple[float, float]) -> tuple[Figure, list[Axes]]:
     shape = (size[0] * columns, size[1] * rows + 0.4)
     figure = Figure(figsize=shape, layout="constrained")
     every = [figure.add_subplot(rows, columns, i + 1) for i in range(count)]
-    for axes in every:
-        axes.spines[["top", "right"]].set_visible(False)
+    unframed(*every)
     return figure, every
 
 

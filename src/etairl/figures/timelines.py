@@ -8,11 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from etairl.evaluation.timeline import Timeline
-from etairl.figures.panels import COLOURS, literal
+from etairl.figures.panels import COLOURS, LEAST, literal, unframed
 
 _INKS = COLOURS
-_LEAST = 1e-5
-"""an unbiased value may be negative; a logarithm has no place for that"""
 
 
 def timelines_figure(
@@ -42,10 +40,10 @@ def _row(panels: Sequence[Axes], lines: Mapping[str, Timeline], inks: Mapping[st
         scored = [(x, q.score) for x, q in both if q.score is not None]
         scores.plot([x for x, _ in scored], [y for _, y in scored], "o-", color=ink)
         at = [(x, q.mmd2_mu) for x, q in both if q.mmd2_mu is not None]
-        distances.plot([x for x, _ in at], [max(d.value, _LEAST) for _, d in at], "o-", color=ink)
+        distances.plot([x for x, _ in at], [max(d.value, LEAST) for _, d in at], "o-", color=ink)
         for x, d in at:
             if d.floor is not None:
-                floors.setdefault(x, max(d.floor, _LEAST))
+                floors.setdefault(x, max(d.floor, LEAST))
     if floors:
         distances.plot(list(floors), list(floors.values()), "--", color="0.3", label="floor")
         distances.legend(frameon=False, fontsize=8)
@@ -53,6 +51,6 @@ def _row(panels: Sequence[Axes], lines: Mapping[str, Timeline], inks: Mapping[st
     for axes, label in zip(panels, labels, strict=True):
         axes.set(xlabel="step of the episode", ylabel=label)
         axes.set_xlim(0, max(line.horizon for line in lines.values()))
-        axes.spines[["top", "right"]].set_visible(False)
+    unframed(*panels)
     alive.set_ylim(-0.03, 1.03)
     distances.set_yscale("log")

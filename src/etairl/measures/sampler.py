@@ -4,9 +4,10 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from etairl.eta import Dirac, Eta, check_discount
+from etairl.measures import time_weights
 from etairl.measures.index_laws import IndexLaw, Method, first_lag, index_law, table_of_lag
 from etairl.measures.plan import EpisodeChoice, Plan
 from etairl.types import FutureBatch, InputError, Trajectories, check_choice, offsets_of
@@ -40,6 +41,18 @@ class FutureSampler:
     def law(self, horizon: int) -> IndexLaw:
         """The law of the time index $n$ in an episode of `horizon` steps."""
         return index_law(self.eta, self.gamma_irl, self.method, horizon)
+
+    def step_weights(self, lengths: Int[np.ndarray, " episodes"]) -> Float[np.ndarray, " steps"]:
+        """How often each step of episodes of these lengths is drawn, up to a factor."""
+        mass = np.cumsum(time_weights(self.eta, self.gamma_irl, int(lengths.max())))
+
+        def of_episode(length: int) -> np.ndarray:
+            if mass[length - 1] == 0.0:  # shorter than the weighting looks ahead: never drawn
+                return np.zeros(length)
+            return self.law(length) * (mass[length - 1] if self.choice == "by_weight" else 1.0)
+
+        laws = {length: of_episode(length) for length in np.unique(lengths).tolist()}
+        return np.concatenate([laws[length] for length in lengths.tolist()])
 
     def rows(self, rng: np.random.Generator, offsets: Offsets, n: int) -> Int[np.ndarray, " {n}"]:
         """Draw `n` rows of a flat array whose episode i is `offsets[i]` to `offsets[i + 1]`."""

@@ -138,8 +138,8 @@ def named_jobs(
 ) -> list[Job]:
     """The runs of one of `STUDIES`, `rescaled`; the first seed of everything comes first."""
     if name not in STUDIES:
-        hint = did_you_mean(name, STUDIES, f"choose from {', '.join(STUDIES)}.")
-        raise InputError(f"unknown study {name!r}; {hint} Or name a .toml file")
+        hint = did_you_mean(name, STUDIES, f"choose from {', '.join(STUDIES)},")
+        raise InputError(f"unknown study {name!r}; {hint} or name a .toml file")
     study = STUDIES[name]
     chosen = study.envs if envs is None else tuple(envs)
     can = _CONTROL if study.envs[0] in _CONTROL else study.envs

@@ -14,15 +14,13 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 from typing_extensions import override
 
-from etairl.networks import MLP, HostMLP, apply_pair
+from etairl.networks import INSIDE, MLP, HostMLP, apply_pair, between, log_chance, log_normal
 from etairl.regularisers import Entropy, Regulariser
 from etairl.types import Spec
 
 LOG_STD_MIN, LOG_STD_MAX = -5.0, 2.0
 REFERENCE_STD = 0.03
 """spread of a cloned policy before squashing: demonstrators are nearly deterministic"""
-_INSIDE = 1.0 - 1e-3
-"""actions at a bound have no density; they count as this far out"""
 
 
 class Choice(NamedTuple):
@@ -145,10 +143,9 @@ class GaussianHead(Head):
     def log_prob(self, actor: MLP, obs: Array, act: Array) -> Array:
         """The density of the squashed normal, at a bound just inside of it."""
         mean, log_std = self.gaussian(actor, obs)
-        act = jnp.clip(act, -_INSIDE, _INSIDE)
+        act = jnp.clip(act, -INSIDE, INSIDE)
         noise = (jnp.arctanh(act) - mean) * jnp.exp(-log_std)
-        log_normal = -0.5 * noise**2 - log_std - 0.5 * jnp.log(2.0 * jnp.pi)
-        return (log_normal - jnp.log1p(-(act**2))).sum(axis=-1)
+        return (log_normal(noise, log_std) - jnp.log1p(-(act**2))).sum(axis=-1)
 
     def sample(
         self, key: PRNGKeyArray, actor: MLP, obs: Array, reference: MLP | None = None
@@ -161,18 +158,17 @@ class GaussianHead(Head):
         mean, log_std = self.gaussian(actor, obs)
         noise = jax.random.normal(key, mean.shape)
         x = mean + jnp.exp(log_std) * noise
-        log_normal = -0.5 * noise**2 - log_std - 0.5 * jnp.log(2.0 * jnp.pi)
         if reference is None:
             base = 2.0 * (jnp.log(2.0) - x - jax.nn.softplus(-2.0 * x))
         else:
             away = (x - self.gaussian(reference, obs)[0]) / REFERENCE_STD
-            base = -0.5 * away**2 - jnp.log(REFERENCE_STD) - 0.5 * jnp.log(2.0 * jnp.pi)
-        return jnp.tanh(x), (log_normal - base).sum(axis=-1)
+            base = log_normal(away, jnp.log(REFERENCE_STD))
+        return jnp.tanh(x), (log_normal(noise, log_std) - base).sum(axis=-1)
 
     def gaussian(self, actor: MLP, obs: Array) -> tuple[Array, Array]:
         """Mean and log standard deviation before squashing."""
         mean, raw = jnp.split(actor(obs), 2, axis=-1)
-        return mean, LOG_STD_MIN + 0.5 * (LOG_STD_MAX - LOG_STD_MIN) * (jnp.tanh(raw) + 1.0)
+        return mean, between(raw, LOG_STD_MIN, LOG_STD_MAX)
 
     def cloning_loss(self, actor: MLP, obs: Array, act: Array) -> Array:
         r"""$\mathbb{E}|\tanh m(s) - a|^2$, and a pull of $\sigma$ towards `REFERENCE_STD`."""
@@ -233,8 +229,7 @@ class CategoricalHead(Head):
 
     @override
     def log_prob(self, actor: MLP, obs: Array, act: Array) -> Array:
-        index = act.astype(jnp.int32)
-        return jnp.take_along_axis(jax.nn.log_softmax(actor(obs)), index, axis=-1)[..., 0]
+        return log_chance(actor(obs), act)
 
     def cloning_loss(self, actor: MLP, obs: Array, act: Array) -> Array:
         r"""$-\mathbb{E}\log\pi(a \mid s)$."""

@@ -18,6 +18,7 @@ from etairl.networks import MLP, Activation, Normaliser, check_widths
 from etairl.solvers.heads import make_head
 from etairl.solvers.policy import HeadPolicy, observation_rows
 from etairl.storage import UnreadableError, read_bytes, write_atomic
+from etairl.tasks.horizon import marked
 from etairl.trees import Tree, arrays_from, tree_of
 from etairl.types import InputError, Policy, Spec
 
@@ -80,7 +81,7 @@ class LearnedPolicy:
         of = self.spec.environment or "this policy"
         rows, alone = observation_rows(observation, self.spec.obs_dim, of)
         if self.marked:
-            rows = np.concatenate([rows, np.zeros((len(rows), 1), np.float32)], axis=1)
+            rows = marked(rows)
         actions = self.network(None if deterministic else self._rng, rows)
         if self.spec.discrete_actions is not None:
             actions = actions[:, 0]
@@ -131,11 +132,11 @@ def _network(weights: Mapping[str, np.ndarray], about: About) -> HeadPolicy:
 
 def named_weights(actor: MLP, normaliser: Normaliser) -> dict[str, np.ndarray]:
     """Arrays of a policy by the names that files have: `actor.0.weight`, `normaliser.mean`."""
-    found: dict[str, Any] = {}
+    arrays: dict[str, Any] = {}
     for i, (weight, bias) in enumerate(zip(actor.weights, actor.biases, strict=True)):
-        found |= {f"actor.{i}.weight": weight, f"actor.{i}.bias": bias}
-    found |= {f"normaliser.{k}": v for k, v in zip(Normaliser._fields, normaliser, strict=True)}
-    return {name: np.asarray(array, order="C") for name, array in found.items()}
+        arrays |= {f"actor.{i}.weight": weight, f"actor.{i}.bias": bias}
+    arrays |= {f"normaliser.{k}": v for k, v in zip(Normaliser._fields, normaliser, strict=True)}
+    return {name: np.asarray(array, order="C") for name, array in arrays.items()}
 
 
 def about_policy(policy: HeadPolicy, marked: bool) -> About:

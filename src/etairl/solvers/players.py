@@ -55,15 +55,18 @@ class SACSettings(SolverConfig):
             )
 
 
+def _check_turns(kind: str, plain: SACSettings) -> None:
+    if plain.play.at_once:
+        raise InputError(
+            f"{kind} updates its critics and its actor in turn: leave out --at-once, or take "
+            "--solver sac"
+        )
+
+
 class _OnTop(SolverConfig):
     """Settings of a solver on top of another: what they share."""
 
     plain: Any
-
-    @property
-    @override
-    def family(self) -> str:
-        return self.plain.kind if self.weighs_time else self.kind
 
     @property
     @override
@@ -83,7 +86,8 @@ class _OnTop(SolverConfig):
     def warnings(self, eta: Eta, gamma_irl: float, horizon: int) -> list[str]:
         if not self.weighs_time:
             return []
-        return time_warnings(self, eta, gamma_irl, horizon)
+        plain = self.plain.kind
+        return time_warnings(self.kind, plain, eta, self.gamma_rl, gamma_irl, horizon)
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,11 @@ class SACEtaSettings(_OnTop):
     kind: ClassVar[str] = "sac-eta"
     weighs_time: ClassVar[bool] = True
     plain: SACSettings = field(default_factory=SACSettings)
+
+    @override
+    def check(self, omega: Regulariser) -> None:
+        self.plain.check(omega)
+        _check_turns(self.kind, self.plain)
 
     def make(self, world: World) -> SAC | SACEta:
         """The solver of a run: one critic where that is exact, else two."""
@@ -172,10 +181,18 @@ class IQSettings(_OnTop):
     @override
     def check(self, omega: Regulariser) -> None:
         self.plain.check(omega)
+        _check_turns(self.kind, self.plain)
         if self.plain.play.expert_share:
             raise InputError(
-                f"{self.kind} always learns from the expert's transitions: no --expert-share"
+                f"{self.kind} always learns from the expert's transitions; leave --expert-share out"
             )
+
+
+def family_of(settings: SolverConfig) -> str:
+    """Solvers of one family take each other's settings over where these have one name."""
+    if isinstance(settings, _OnTop) and settings.weighs_time:
+        return settings.plain.kind
+    return settings.kind
 
 
 SOLVERS: dict[str, Callable[[], SolverConfig]] = {

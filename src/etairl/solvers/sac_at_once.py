@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, PRNGKeyArray
+from jaxtyping import Array, Key, PRNGKeyArray
 
 from etairl.solvers.sac_state import SACInfo, SACState
 from etairl.solvers.solver import Batch, CostFunction, relabelled
@@ -56,7 +56,7 @@ def _judges(
     solver: "SAC",
     state: SACState,
     batches: Batch,
-    keys: PRNGKeyArray,
+    keys: Key[Array, "updates 2"],
     start: Array,
     many: int,
     cost: CostFunction | None,
@@ -72,7 +72,12 @@ def _judges(
 
 @partial(jax.jit, static_argnums=5)
 def _acts(
-    solver: "SAC", state: SACState, batches: Batch, keys: PRNGKeyArray, start: Array, many: int
+    solver: "SAC",
+    state: SACState,
+    batches: Batch,
+    keys: Key[Array, "updates 2"],
+    start: Array,
+    many: int,
 ) -> tuple[Any, Any]:
     """A block of the actor, beside critics that stay."""
 
@@ -89,7 +94,7 @@ def _block(
     names: tuple[str, ...],
     state: SACState,
     batches: Batch,
-    keys: PRNGKeyArray,
+    keys: Key[Array, " updates"],
     start: Array,
     many: int,
 ) -> tuple[Any, Any]:

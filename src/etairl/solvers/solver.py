@@ -164,11 +164,6 @@ class SolverConfig(Protocol):
     """whether it takes the weighting of eta into account"""
 
     @property
-    def family(self) -> str:
-        """Solvers of one family take each other's settings over where these have one name."""
-        return self.kind
-
-    @property
     def gamma_rl(self) -> float:
         """The discount of its Bellman updates."""
         ...
@@ -198,21 +193,22 @@ _MUCH_BEYOND = 0.05
 """share of a weighting beyond the horizon that is worth a warning"""
 
 
-def time_warnings(settings: SolverConfig, eta: Eta, gamma_irl: float, horizon: int) -> list[str]:
+def time_warnings(
+    kind: str, plain: str, eta: Eta, gamma_rl: float, gamma_irl: float, horizon: int
+) -> list[str]:
     """Of a solver that weighs time: where it is plain, what it cannot learn, where players differ.
 
     Args:
-        settings: those of the solver; its family has the name of the plain one.
+        kind: the name of the solver.
+        plain: that of the solver which does not weigh time.
         eta: the weighting.
+        gamma_rl: the discount of both.
         gamma_irl: the discount of the cost player's draws.
         horizon: steps of an episode.
     """
-    kind, gamma_rl = settings.kind, settings.gamma_rl
     said, beta, beyond = [], eta.discount(gamma_rl), eta.tail(horizon) or 0.0
     if beta is not None:
-        said.append(
-            f"with eta {eta}, {kind} is {settings.family} with discount {beta:g}: one critic"
-        )
+        said.append(f"with eta {eta}, {kind} is {plain} with discount {beta:g}: one critic")
     elif has_clock(eta) and beyond > _MUCH_BEYOND:
         said.append(
             f"{beyond:.0%} of eta {eta} lie beyond the horizon of {horizon} steps: for {kind} "

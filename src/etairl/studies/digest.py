@@ -14,13 +14,12 @@ from etairl.decoding import for_json
 from etairl.evaluation.diagnostics import diagnose
 from etairl.evaluation.floors import is_hint
 from etairl.locks import locked
-from etairl.runs import read_metrics, read_result
+from etairl.runs import EVALUATION, read_metrics, read_result, read_versions, with_score
 from etairl.storage import read_json, read_rows, reading, write_atomic
 from etairl.studies.milestones import milestone
 from etairl.types import InputError
 
 CURVES = ("return", "mmd2_mu", "mmd2_rho", "score")
-EVALUATION = "evaluation.json"
 _MOST_POINTS = 60
 _MOST_BYTES = 200_000
 _LAST = 100
@@ -66,7 +65,7 @@ def digest_of(run: Path) -> Digest:
             [asdict(warning) for warning in diagnose(rows)],
             seconds_of(run),
             read_json(run / "config.json"),
-            _versions(run / "versions.json"),
+            {k: v for k, v in read_versions(run).items() if k != "demonstrations"} or None,
             read_evaluation(run),
             None if ninety is None else asdict(ninety),
         )
@@ -130,10 +129,8 @@ def _parse(text: str, where: str) -> Digest:
     try:
         plain = {"seconds": None} | json.loads(text)
         digest = Digest(**{k: v for k, v in plain.items() if k not in ("name", "settings")})
-        last = digest.result["remaining"]
-        last["return"]
-        if "normalised_cost" in last:  # of version 0.1
-            last["score"] = 1.0 - last.pop("normalised_cost")
+        digest.result["remaining"]["return"]
+        digest.result["remaining"] = with_score(digest.result["remaining"])
         _line("", digest)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise InputError(f"{where} is damaged ({error}); remove it, and the run is made") from None
@@ -165,13 +162,6 @@ def _check_json(value: Any, file: Path) -> None:
         ) from None
 
 
-def _versions(file: Path) -> dict[str, str] | None:
-    """Of packages; the file also says which demonstrations were used."""
-    if not file.is_file():
-        return None
-    return {name: v for name, v in read_json(file).items() if name != "demonstrations"}
-
-
 def read_evaluation(run: Path) -> list[dict[str, Any]] | None:
     """Of each policy what a table needs: without single features, and without bounds."""
     file = run / EVALUATION
@@ -184,19 +174,19 @@ def read_evaluation(run: Path) -> list[dict[str, Any]] | None:
 def _in_time(row: Mapping[str, Any]) -> dict[str, Any]:
     """MMD² quarter by quarter, and who is still there after twice the horizon, where known."""
     line, longer = row.get("timeline"), row.get("longer")
-    found: dict[str, Any] = {"quarters_rho": None, "quarters_mu": None, "survival_twice": None}
+    columns: dict[str, Any] = {"quarters_rho": None, "quarters_mu": None, "survival_twice": None}
     if line is not None:
         for measure in ("rho", "mu"):
             distances = [quarter[f"mmd2_{measure}"] for quarter in line["quarters"]]
-            found[f"quarters_{measure}"] = [d and d["value"] for d in distances]
+            columns[f"quarters_{measure}"] = [d and d["value"] for d in distances]
     if longer is not None:
-        found["survival_twice"] = 1.0 - longer["ended_early"]
-    return found
+        columns["survival_twice"] = 1.0 - longer["ended_early"]
+    return columns
 
 
 def kept_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Of each policy what a table needs."""
-    plain, found = ("name", "episodes", "return_mean", "score", "success"), []
+    plain, kept_of_each = ("name", "episodes", "return_mean", "score", "success"), []
     for row in rows:
         kept = {key: for_json(row[key]) for key in plain}
         kept |= {key: row.get(key) for key in ("playing", "beside", "compared")}
@@ -206,8 +196,8 @@ def kept_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         wide = row["generalisation"]
         kept |= _in_time(row)
         kept["all_tasks"] = wide and {key: wide[key] for key in ("success", "score")}
-        found.append(kept)
-    return found
+        kept_of_each.append(kept)
+    return kept_of_each
 
 
 def _curve(rows: Sequence[Mapping[str, Any]], name: str) -> list[list[int | float]]:

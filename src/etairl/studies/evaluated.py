@@ -9,10 +9,12 @@ import numpy as np
 from etairl.demos.action_kind import BY_A_GUESS
 from etairl.evaluation.statistics import mean_interval
 from etairl.evaluation.timeline import QUARTERS
+from etairl.runs import EVALUATION
 from etairl.storage import write_json
-from etairl.studies.digest import EVALUATION, Digest, kept_rows
+from etairl.studies.digest import Digest, kept_rows
 from etairl.studies.jobs import Job
 from etairl.studies.study_folder import Study
+from etairl.training.behaviour import titled
 from etairl.training.judging import LEARNER
 from etairl.training.preset_changes import without_folders
 
@@ -64,12 +66,12 @@ def evaluation_table(jobs: Sequence[Job], digests: Mapping[str, Digest]) -> list
     taken from one run of each.
     """
     learners: dict[tuple[str, str, str, str], dict[int, Any]] = {}
-    others: dict[tuple[str, str, int, int, str, str], dict[int, Any]] = {}
+    others: dict[tuple[str, str, int | None, int, str, str], dict[int, Any]] = {}
     for job in jobs:
         digest, c = digests.get(job.name), job.config
         for row in _judged(digest) if digest is not None else ():
             # Without a kind: evaluated by a version that did not tell drawn from greedy.
-            title = ", ".join(filter(None, (row["name"], row.get("playing"))))
+            title = titled(row["name"], row.get("playing"))
             if row["name"] == LEARNER:
                 learners.setdefault((*job.cell, title), {})[c.seed] = row
             else:
@@ -84,10 +86,10 @@ def evaluation_table(jobs: Sequence[Job], digests: Mapping[str, Digest]) -> list
     return sorted(table, key=lambda entry: envs.index(entry["env"]))
 
 
-def _part(many: int, every: int) -> str:
+def _part(many: int | None, every: int) -> str:
     """How much of a set of demonstrations was used."""
     steps = f", one step in {every}" if every > 1 else ""
-    return f", {many} of them{steps}"
+    return f", {'all' if many is None else many} of them{steps}"
 
 
 def _judged(digest: Digest) -> list[dict[str, Any]]:

@@ -16,7 +16,6 @@ refused with its line, before anything starts.
 """
 
 import math
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,8 +25,9 @@ from typing import Any, NamedTuple
 
 from etairl.arms import DEFAULT
 from etairl.studies.jobs import Job, StudyScale, check_count, check_distinct, rescaled, works
-from etairl.studies.toml_source import FAILURES, TomlSource, expanded, reason
-from etairl.training.flat import check_setting, configure
+from etairl.studies.toml_source import FAILURES, TomlSource, reason
+from etairl.tasks.environments import imported
+from etairl.training.flat import configure
 from etairl.training.presets import preset
 from etairl.training.settings import TrainConfig
 from etairl.types import InputError, check_seed
@@ -44,7 +44,9 @@ class StudyFile(NamedTuple):
     """episodes in which each policy is evaluated once its run is finished"""
 
 
-def read_grid(path: Path, scale: StudyScale | None = None, seeds: int | None = None) -> StudyFile:
+def read_grid(
+    path: Path, scale: StudyScale | None = None, seeds: int | None = None, trust: bool = False
+) -> StudyFile:
     """The runs that a TOML file asks for, perhaps resized, perhaps with so many seeds instead.
 
     Demonstration files in it are looked for beside it.
@@ -72,7 +74,11 @@ def read_grid(path: Path, scale: StudyScale | None = None, seeds: int | None = N
     for seed in many:
         for kind in kinds:
             where = lines | kind.lines
-            config = _build(source, kind.start, fixed | kind.settings, where)
+            settings = fixed | kind.settings
+            if trust and "env" in settings:
+                with source.at("settings", "env"):
+                    imported(settings["env"])  # so that its time limit may be asked for
+            config = _build(source, kind.start, settings, where)
             if scale is not None:
                 config = rescaled(config, scale)
             jobs.append(Job(kind.arm, replace(config, seed=seed), where))
@@ -118,11 +124,7 @@ def _value(source: TomlSource, key: str, value: Any, table: str, number: int = 0
     with source.at(table, key, number):
         if key == "seed":
             raise InputError("give seeds = … at the top instead of seed")
-        checked = check_setting(key, expanded(value))
-        beside = source.path.parent / str(checked)
-        if key in ("demos", "frozen_cost") and os.path.exists(beside):
-            return str(beside.resolve())
-        return checked
+    return source.setting(key, value, table, number)
 
 
 class _Kind(NamedTuple):

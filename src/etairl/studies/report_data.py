@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence, Sized
 from pathlib import Path
@@ -26,7 +25,7 @@ from etairl.studies.summary import (
 from etairl.studies.wording import measured_before
 from etairl.training.config_files import read_config
 from etairl.training.flat import flatten
-from etairl.training.preset_changes import preset_changes, without_folders
+from etairl.training.preset_changes import differing, preset_changes, without_folders
 from etairl.types import InputError
 
 _LONGEST_ARM = 60
@@ -80,11 +79,7 @@ def _single_runs(paths: Sequence[Path], trust: bool) -> list[tuple[Job, Digest]]
     flat = [flatten(config) for config in configs]
     # Each environment has demonstrations of its own; that they differ goes without saying.
     apart = {"seed", "env", "eta"} | ({"demos"} if len({c.env for c in configs}) > 1 else set())
-    names = [
-        n
-        for n in dict.fromkeys(n for settings in flat for n in settings)
-        if n not in apart and len({str(f.get(n)) for f in flat}) > 1
-    ]
+    names = differing(flat, apart)
     runs, called = [], dict[str, str]()
     for path, config, settings in zip(paths, configs, flat, strict=True):
         if not RunDirectory(path).finished:
@@ -176,18 +171,17 @@ def _versions(digests: Sequence[Digest]) -> dict[str, str]:
 def _differences(jobs: Sequence[Job]) -> dict[str, Any]:
     """Settings that are not the same in all runs, by environment and arm; and the common ones."""
     flat = {job.cell: flatten(job.config) for job in jobs}
-    names = [n for n in dict.fromkeys(n for values in flat.values() for n in values) if n != "seed"]
-    texts = {n: {json.dumps(values.get(n)) for values in flat.values()} for n in names}
-    differing = [n for n in names if len(texts[n]) > 1]
+    names, apart = dict.fromkeys(n for values in flat.values() for n in values), ("seed",)
+    differ = differing([*flat.values()], apart)
     first, near = next(iter(flat.values())), preset_changes(jobs[0].config)
-    changes = [[n, *pair] for n, pair in near.changes.items() if n not in differing]
-    found = {
-        "names": differing,
+    changes = [[n, *pair] for n, pair in near.changes.items() if n not in differ]
+    differences = {
+        "names": differ,
         "rows": [
-            {"cell": list(cell), "values": [values.get(n) for n in differing]}
+            {"cell": list(cell), "values": [values.get(n) for n in differ]}
             for cell, values in flat.items()
         ],
-        "common": {n: first[n] for n in names if n not in differing},
+        "common": {n: first[n] for n in names if n not in (*differ, *apart)},
         "preset": {"name": near.preset, "changes": changes},
     }
-    return without_folders(found)  # a page is sent around
+    return without_folders(differences)  # a page is sent around

@@ -26,6 +26,7 @@ from etairl.studies.digest import Digest, DigestFile, digest_of, read_evaluation
 from etairl.studies.jobs import Job, same_run
 from etairl.training.config_files import check_trust, code_in, config_from
 from etairl.training.flat import flatten
+from etairl.training.preset_changes import differing
 from etairl.training.settings import TrainConfig
 from etairl.types import InputError
 
@@ -159,10 +160,10 @@ class Study:
         A digest of other settings, or of a run that has been made anew, does not count.
         """
         known = {job.name: digest for job in self.jobs if (digest := self.look(job))}
-        here = [name for name in known if RunDirectory(self.run_path(name)).finished]
-        for name in here:
+        local = [name for name in known if RunDirectory(self.run_path(name)).finished]
+        for name in local:
             RunDirectory(self.run_path(name)).clear()
-        self.keep({name: known[name] for name in here})
+        self.keep({name: known[name] for name in local})
         return known
 
     def look(self, job: Job) -> Digest | None:
@@ -274,8 +275,7 @@ class Study:
 
 
 def _differing(a: TrainConfig, b: TrainConfig) -> str:
-    x, y = flatten(a), flatten(b)
-    return ", ".join(key for key in x | y if x.get(key) != y.get(key))
+    return ", ".join(differing([flatten(a), flatten(b)]))
 
 
 def check_seeds(jobs: Iterable[Job]) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from etairl.studies.toml_lines import Place, key_lines
+from etairl.training.flat import check_setting
 from etairl.types import InputError
 
 FAILURES = (ValueError, OverflowError, RecursionError, OSError)
@@ -29,7 +30,7 @@ class TomlSource:
             text = path.read_bytes().decode().replace("\r\n", "\n")
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-            raise InputError(f"{path}: cannot be read ({why})") from None
+            raise InputError(f"{path}: cannot be read ({why}); allow it, or name another") from None
         try:
             self.content, self._lines = _load(text)
         except tomllib.TOMLDecodeError as error:
@@ -57,6 +58,15 @@ class TomlSource:
             yield
         except FAILURES as error:
             raise self.refuse(reason(error), table, key, number) from None
+
+    def setting(self, key: str, value: Any, table: str = "", number: int = 0) -> Any:
+        """A checked setting; what lies beside this file is named by its whole path."""
+        with self.at(table, key, number):
+            checked = check_setting(key, expanded(value))
+        beside = self.path.parent / str(checked)
+        # os.path: a name may be too long for a file.
+        named = key in ("demos", "frozen_cost") and os.path.exists(beside)
+        return str(beside.resolve()) if named else checked
 
 
 def _load(text: str) -> tuple[dict[str, Any], dict[Place, int]]:
@@ -93,7 +103,7 @@ def expanded(value: Any) -> Any:
 
     def variable(match: re.Match[str]) -> str:
         if match[1] not in os.environ:
-            raise InputError(f"the environment variable {match[1]} is not set")
+            raise InputError(f"the environment variable {match[1]} is not set; give it a value")
         return os.environ[match[1]]
 
     return re.sub(r"\$\{(\w+)\}", variable, value) if isinstance(value, str) else value

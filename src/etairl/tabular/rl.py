@@ -86,40 +86,40 @@ def descend(
         raise InputError(f"method must be 'mirror' or 'projected', got {method!r}")
     unit = step_range(mdp, regulariser) or 1.0
     policy = check_policy(mdp, start)
-    here = expand(mdp, policy, eta, regulariser)
-    if method == "mirror" and policy.min() < _FLOOR and _slope(policy, here) > tolerance * unit:
+    current = expand(mdp, policy, eta, regulariser)
+    if method == "mirror" and policy.min() < _FLOOR and _slope(policy, current) > tolerance * unit:
         policy = (1.0 - _INTERIOR) * policy + _INTERIOR / mdp.actions
-        here = expand(mdp, policy, eta, regulariser)
+        current = expand(mdp, policy, eta, regulariser)
     step, taken, idle = 1.0, 0, 0
     for taken in range(most + 1):
-        if _slope(policy, here) <= tolerance * unit or taken == most or idle == 10:
+        if _slope(policy, current) <= tolerance * unit or taken == most or idle == 10:
             break
-        direction = here.direct / (unit * np.maximum(here.visited, 1e-12)[:, None])
+        direction = current.direct / (unit * np.maximum(current.visited, 1e-12)[:, None])
         while step > 1e-12:
             towards = step * direction
             mirrored = method == "mirror"
             moved = mirror_step(policy, towards) if mirrored else project_simplex(policy - towards)
             ahead = expand(mdp, moved, eta, regulariser)
-            if _falls(here, ahead, moved - policy):
+            if _falls(current, ahead, moved - policy):
                 break
             step *= 0.5
         else:
             break
         # Ten steps without a gain that rounding could show are enough.
-        idle = idle + 1 if here.value - ahead.value <= 1e-14 * abs(here.value) else 0
-        policy, here, step = moved, ahead, min(2.0 * step, 1e6)
-    return Descent(policy, here.value, _slope(policy, here), taken)
+        idle = idle + 1 if current.value - ahead.value <= 1e-14 * abs(current.value) else 0
+        policy, current, step = moved, ahead, min(2.0 * step, 1e6)
+    return Descent(policy, current.value, _slope(policy, current), taken)
 
 
-def _slope(policy: PolicyTable, here: Expansion) -> float:
-    return float((policy * here.direct).sum() - here.direct.min(axis=1).sum())
+def _slope(policy: PolicyTable, current: Expansion) -> float:
+    return float((policy * current.direct).sum() - current.direct.min(axis=1).sum())
 
 
-def _falls(here: Expansion, ahead: Expansion, move: PolicyTable) -> bool:
+def _falls(current: Expansion, ahead: Expansion, move: PolicyTable) -> bool:
     # Near the optimum the criterion moves by less than its rounding, so the slopes decide too:
     # the approximate condition of Hager and Zhang (2005).
-    before, after = float((here.direct * move).sum()), float((ahead.direct * move).sum())
-    return ahead.value <= here.value + 1e-14 * abs(here.value) and after <= -0.4 * before
+    before, after = float((current.direct * move).sum()), float((ahead.direct * move).sum())
+    return ahead.value <= current.value + 1e-14 * abs(current.value) and after <= -0.4 * before
 
 
 def best_stationary(
@@ -139,8 +139,8 @@ def best_stationary(
     guesses = [uniform, (1.0 - _INTERIOR) * planned + _INTERIOR * uniform]
     guesses += [rng.dirichlet(np.ones(mdp.actions), size=mdp.states) for _ in range(starts)]
     ends = [descend(mdp, eta, guess, regulariser) for guess in guesses]
-    there = expand(mdp, planned, eta, regulariser)
-    ends.append(Descent(planned, there.value, _slope(planned, there), 0))
+    at_planned = expand(mdp, planned, eta, regulariser)
+    ends.append(Descent(planned, at_planned.value, _slope(planned, at_planned), 0))
     return min(ends, key=lambda descent: descent.value)
 
 

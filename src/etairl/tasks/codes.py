@@ -87,7 +87,9 @@ def without_tasks(t: Trajectories, codes: int, seed: int = 0) -> Trajectories:
         seed: of the codes.
     """
     if t.tasks is None:
-        raise InputError("these demonstrations have no tasks that could be left out")
+        raise InputError(
+            "these demonstrations have no tasks that could be left out; leave --codes away"
+        )
     drawn = np.random.default_rng([seed, 23]).integers(codes, size=len(t))
     rows = np.eye(codes, dtype=np.float32)[drawn]
     known = t.obs_dim - t.tasks.shape[1]

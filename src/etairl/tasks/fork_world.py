@@ -8,11 +8,11 @@ halt: who walks on falls too, which episodes of twice the horizon show.
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Num
+from jaxtyping import Bool, Float, Num
 from typing_extensions import override
 
 from etairl.tasks.product import keyed_rows
-from etairl.tasks.stepping import SteppingTask
+from etairl.tasks.stepping import WorldTask
 from etairl.types import InputError, Spec, Step
 
 FORK = "etairl/Fork-v0"
@@ -64,7 +64,7 @@ class ForkWorld:
         return np.clip(1.0 - np.sqrt(x * x + y * y) / self.goal, 0.0, 1.0)
 
 
-class ForkTask(SteppingTask):
+class ForkTask(WorldTask):
     """`envs` walkers, all moved at once."""
 
     def __init__(self, envs: int, horizon: int | None, seed: int, world: ForkWorld | None = None):
@@ -77,16 +77,6 @@ class ForkTask(SteppingTask):
         self._ended = np.zeros(envs, bool)
 
     @override
-    def replay(self, resets: Int[np.ndarray, " envs"]) -> None:
-        self.resets[:] = resets  # every episode has a start of its own, so counting is enough
-
-    @override
-    def reset(self) -> np.ndarray:
-        everyone = np.arange(self.envs)
-        self._start(everyone)
-        return self._observe(everyone)
-
-    @override
     def move(self, ids: np.ndarray, actions: np.ndarray) -> Step:
         fresh = self._ended[ids]
         walking = ids[~fresh]
@@ -97,18 +87,20 @@ class ForkTask(SteppingTask):
             )
             self._time[walking] += 1
         if fresh.any():
-            self._start(ids[fresh])
+            self.begin(ids[fresh])
         rewards = np.where(fresh | fell, 0.0, self.world.rewards(self.states[ids]))
         late = (self._time[ids] == self.horizon) & ~fell
         self._ended[ids] = fell | late
-        return Step(self._observe(ids), rewards.astype(np.float32), fell, late, fresh)
+        return Step(self.observe(ids), rewards.astype(np.float32), fell, late, fresh)
 
-    def _start(self, ids: np.ndarray) -> None:
+    @override
+    def begin(self, ids: np.ndarray) -> None:
         self.states[ids] = keyed_rows(self.world.draw, [self._seed, 0], self.resets, ids)
         self._time[ids], self._ended[ids] = 0, False
         self.resets[ids] += 1
 
-    def _observe(self, ids: np.ndarray) -> np.ndarray:
+    @override
+    def observe(self, ids: np.ndarray) -> np.ndarray:
         return self.states[ids].astype(np.float32)
 
 

@@ -39,19 +39,20 @@ class AbsorbingTask(Task):
 
     @override
     def reset(self) -> np.ndarray:
-        return _marked(self._task.reset(), np.zeros(self.envs, bool))
+        return marked(self._task.reset())
 
     @override
     def step(self, actions: np.ndarray) -> Step:
         step = self._task.step(actions)
-        return step._replace(observations=_marked(step.observations, step.terminated))
+        return step._replace(observations=marked(step.observations, step.terminated))
 
 
-def _marked(observations: np.ndarray, absorbed: np.ndarray) -> np.ndarray:
-    """With the mark as the last column, and nothing else where the world has ended."""
-    marked = np.concatenate([observations, absorbed[:, None]], axis=1, dtype=observations.dtype)
-    marked[absorbed, :-1] = 0.0
-    return marked
+def marked(observations: np.ndarray, absorbed: np.ndarray | None = None) -> np.ndarray:
+    """With the mark as the last column, and nothing else in rows where the world has ended."""
+    absorbed = np.zeros(len(observations), bool) if absorbed is None else absorbed
+    rows = np.concatenate([observations, absorbed[:, None]], axis=1, dtype=observations.dtype)
+    rows[absorbed, :-1] = 0.0
+    return rows
 
 
 class GuardedTask(RejoinableTask):
@@ -105,14 +106,14 @@ def with_absorbing(t: Trajectories, task: Task) -> Trajectories:
         final = np.zeros((len(t), t.obs_dim), t.observations.dtype)
     following = t.next_observations
     if following is not None:
-        following = _marked(following, t.terminated & (t.spans == 1))
-    marked = replace(
+        following = marked(following, t.terminated & (t.spans == 1))
+    with_marks = replace(
         t,
-        observations=_marked(t.observations, np.zeros(t.steps, bool)),
-        final_observations=None if final is None else _marked(final, ended),
+        observations=marked(t.observations),
+        final_observations=None if final is None else marked(final, ended),
         next_observations=following,
     )
-    return with_self_loops(marked, task)
+    return with_self_loops(with_marks, task)
 
 
 def with_self_loops(t: Trajectories, task: Task) -> Trajectories:

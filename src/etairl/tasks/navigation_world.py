@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Num
+from jaxtyping import Bool, Float, Num
 from typing_extensions import override
 
 from etairl.tasks.product import Goals, keyed_rows
-from etairl.tasks.stepping import SteppingTask
+from etairl.tasks.stepping import WorldTask
 from etairl.types import InputError, Spec, Step
 
 NAVIGATION = "etairl/Navigation-v0"
@@ -205,7 +205,7 @@ def navigation_goals(world: LakeWorld) -> Goals:
     )
 
 
-class NavigationTask(SteppingTask):
+class NavigationTask(WorldTask):
     """`envs` agents on the map, all moved at once; the tasks come with `ProductTask`."""
 
     def __init__(self, envs: int, horizon: int | None, seed: int, environment: str = NAVIGATION):
@@ -219,16 +219,6 @@ class NavigationTask(SteppingTask):
         self.resets = np.zeros(envs, dtype=np.int64)
 
     @override
-    def replay(self, resets: Int[np.ndarray, " envs"]) -> None:
-        self.resets[:] = resets  # every episode has a start of its own, so counting is enough
-
-    @override
-    def reset(self) -> np.ndarray:
-        everyone = np.arange(self.envs)
-        self._start(everyone)
-        return self._observe(everyone)
-
-    @override
     def move(self, ids: np.ndarray, actions: np.ndarray) -> Step:
         fresh = self._time[ids] == self.horizon
         walking = ids[~fresh]
@@ -236,15 +226,17 @@ class NavigationTask(SteppingTask):
             self.positions[walking] = self.world.move(self.positions[walking], actions[~fresh])
             self._time[walking] += 1
         if fresh.any():
-            self._start(ids[fresh])
+            self.begin(ids[fresh])
         # The costs come with the tasks, and only time ends an episode.
         rewards, never = np.zeros(len(ids), np.float32), np.zeros(len(ids), bool)
-        return Step(self._observe(ids), rewards, never, self._time[ids] == self.horizon, fresh)
+        return Step(self.observe(ids), rewards, never, self._time[ids] == self.horizon, fresh)
 
-    def _start(self, ids: np.ndarray) -> None:
+    @override
+    def begin(self, ids: np.ndarray) -> None:
         self.positions[ids] = keyed_rows(self.world.draw, [self._seed, 0], self.resets, ids)
         self._time[ids] = 0
         self.resets[ids] += 1
 
-    def _observe(self, ids: np.ndarray) -> np.ndarray:
+    @override
+    def observe(self, ids: np.ndarray) -> np.ndarray:
         return self.world.observe(self.positions[ids]).astype(np.float32)

@@ -136,7 +136,8 @@ def _prepare(environment: str) -> str:
     if "rgb_array" not in modes:
         known = ", ".join(modes) or "none"
         raise InputError(
-            f"{environment} cannot be drawn: it has no render mode rgb_array (its modes: {known})"
+            f"{environment} cannot be drawn: its render modes are {known}; give it one "
+            "called rgb_array"
         )
     return module
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from etairl.types import InputError, Spec, is_image
+from etairl.types import InputError, Spec, is_image, space_names
 
 _WIDEST = 4096
 
@@ -24,7 +24,7 @@ def read_spec(
     if not _is_dict(observation_space):
         return spec
     try:
-        names = tuple(_names(observation_space, by_alphabet))
+        names = space_names(observation_space, by_alphabet)
         return replace(spec, observation_names=names)
     except InputError:  # keys that make no names: long, unprintable, or one name for two columns
         return spec
@@ -71,19 +71,6 @@ def _refuse_images(environment: str, space: Any) -> None:
 
 def _is_dict(space: Any) -> bool:
     return hasattr(space, "spaces") and hasattr(space, "items")
-
-
-def _names(space: Any, by_alphabet: bool) -> list[str]:
-    """Of the columns: key, key[0], key[1], key/inner."""
-    names = []
-    for key in sorted(space.spaces) if by_alphabet else list(space.spaces):
-        part = space[key]
-        if _is_dict(part):
-            names += [f"{key}/{name}" for name in _names(part, by_alphabet)]
-            continue
-        width = int(np.prod(part.shape))
-        names += [str(key)] if width == 1 else [f"{key}[{i}]" for i in range(width)]
-    return names
 
 
 def _width(environment: str, space: Any) -> int:

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 
 import numpy as np
-from jaxtyping import Int, Num
+from jaxtyping import Float, Int, Num
 from typing_extensions import override
 
 from etairl.types import RejoinableTask, Step
@@ -29,3 +29,25 @@ class SteppingTask(RejoinableTask):
             ids = np.flatnonzero(ages >= left).astype(np.int32)
             observations[ids] = self.move(ids, row[ids]).observations
         return observations
+
+
+class WorldTask(SteppingTask):
+    """A world of ours, whose copies are all moved at once; every episode has a start of its own."""
+
+    @abstractmethod
+    def begin(self, ids: Int[np.ndarray, " n"]) -> None:
+        """Start a new episode in these copies."""
+
+    @abstractmethod
+    def observe(self, ids: Int[np.ndarray, " n"]) -> Float[np.ndarray, "n obs"]:
+        """What is seen in these copies."""
+
+    @override
+    def replay(self, resets: PerCopy) -> None:
+        self.resets[:] = resets  # counting is enough
+
+    @override
+    def reset(self) -> Observations:
+        everyone = np.arange(self.envs)
+        self.begin(everyone)
+        return self.observe(everyone)

@@ -12,6 +12,11 @@ from etairl.training.multitask import Outcome
 from etairl.types import Trajectories
 
 
+def titled(name: str, playing: str | None) -> str:
+    """Who plays, and whether drawn or greedy where that is known."""
+    return name if playing is None else f"{name}, {playing}"
+
+
 @dataclass(frozen=True)
 class Behaviour:
     """One behaviour beside an expert that acts in the same way, where there is one."""
@@ -47,7 +52,7 @@ class Behaviour:
     @property
     def title(self) -> str:
         """Name and kind."""
-        return self.name if self.playing is None else f"{self.name}, {self.playing}"
+        return titled(self.name, self.playing)
 
 
 def judge(

@@ -17,8 +17,8 @@ from etairl.decoding import encode, for_json
 from etairl.demos import load_demos, save_demos
 from etairl.demos.sources import bundled_demos
 from etairl.markup import plain_text
-from etairl.runs import RunDirectory, read_metrics, read_result
-from etairl.storage import read_bytes, read_json, reading, write_atomic, write_json
+from etairl.runs import EVALUATION, RunDirectory, read_metrics, read_result, read_versions
+from etairl.storage import read_bytes, reading, write_atomic, write_json
 from etairl.training.card_text import CardFacts, card_text
 from etairl.training.preparation import Prepared
 from etairl.training.preset_changes import without_folders
@@ -67,7 +67,7 @@ def write_card(prepared: Prepared, run: Path, folder: Path, options: CardOptions
     config, source, origin = _shared(prepared, options.with_demonstrations)
     result = without_folders(for_json(read_result(run)))
     _check_free(folder, options.overwrite)
-    versions = {k: plain_text(v) for k, v in _versions(run).items()}
+    versions = {k: plain_text(v) for k, v in read_versions(run).items()}
     name = plain_text(options.name or f"{config.algorithm}-{config.env}")
     rows = _rows(run, result)
     demos = prepared.demos
@@ -117,12 +117,13 @@ def _shared(prepared: Prepared, with_demonstrations: bool) -> tuple[TrainConfig,
 def _check_free(folder: Path, overwrite: bool) -> None:
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; name a folder")
-    there = [name for name in _OURS if (folder / name).exists()]
-    if there and not overwrite:
+    existing = [name for name in _OURS if (folder / name).exists()]
+    if existing and not overwrite:
         raise InputError(
-            f"{folder} has a {there[0]} already; choose another folder, or replace it (--overwrite)"
+            f"{folder} has a {existing[0]} already; choose another folder, or replace it "
+            "(--overwrite)"
         )
-    if there and (RunDirectory(folder).begun and not _is_card(folder)):
+    if existing and (RunDirectory(folder).begun and not _is_card(folder)):
         raise InputError(f"{folder} is a run and not a card; choose another folder")
 
 
@@ -131,13 +132,9 @@ def _is_card(folder: Path) -> bool:
     return card.is_file() and read_bytes(card).startswith(b"---\n")
 
 
-def _versions(run: Path) -> dict[str, Any]:
-    return read_json(run / "versions.json") if (run / "versions.json").is_file() else {}
-
-
 def _rows(run: Path, result: dict[str, Any]) -> list[dict[str, Any]]:
     """Policies in fresh episodes: as a study evaluated them, else as the run did at its end."""
-    file = run / "evaluation.json"
+    file = run / EVALUATION
     with reading(file):
         rows = json.loads(read_bytes(file)) if file.is_file() else result.get("fresh")
         return [dict(row) for row in for_json(rows or [])]

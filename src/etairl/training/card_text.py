@@ -9,6 +9,7 @@ from scipy import stats
 from etairl.demos import Demos
 from etairl.evaluation.floors import is_hint
 from etairl.markup import markdown_code, markdown_table, markdown_text, yaml_lines
+from etairl.training.behaviour import titled
 from etairl.training.config_files import trust_option
 from etairl.training.preset_changes import preset_changes
 from etairl.training.settings import TrainConfig
@@ -47,39 +48,39 @@ def card_text(facts: CardFacts) -> str:
 def front_matter(facts: CardFacts) -> dict[str, Any]:
     """What a hub reads: tags, and results by environment and metric."""
     config = facts.config
-    found: dict[str, Any] = {} if facts.license is None else {"license": facts.license}
-    found |= {
+    head: dict[str, Any] = {} if facts.license is None else {"license": facts.license}
+    head |= {
         "library_name": "etairl",
         "pipeline_tag": "reinforcement-learning",
         "tags": [*_TAGS, config.env, config.algorithm],
     }
     metrics = _metrics(facts.rows)
     if not metrics:
-        return found
+        return head
     task = {"type": "reinforcement-learning", "name": "reinforcement-learning"}
     result = {
         "task": task,
         "dataset": {"name": config.env, "type": config.env},
         "metrics": metrics,
     }
-    return found | {"model-index": [{"name": facts.name, "results": [result]}]}
+    return head | {"model-index": [{"name": facts.name, "results": [result]}]}
 
 
 def _metrics(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Of the learner, acting as the demonstrations do."""
     if not rows:
         return []
-    row, found = rows[0], []
+    row, metrics = rows[0], []
     if row["return_mean"] is not None:
         reward = f"{row['return_mean']:.2f} +/- {row['return_std']:.2f}"
-        found.append({"type": "mean_reward", "name": "mean_reward", "value": reward})
+        metrics.append({"type": "mean_reward", "name": "mean_reward", "value": reward})
     if row["score"] is not None:
         name = "score (0 random, 1 expert)"
-        found.append({"type": "score", "name": name, "value": round(row["score"], 4)})
+        metrics.append({"type": "score", "name": name, "value": round(row["score"], 4)})
     for kind, symbol in (("rho", "ρ"), ("mu", "μ")):
         value = round(row[f"mmd2_{kind}"]["value"], 6)
-        found.append({"type": f"mmd2_{kind}", "name": f"MMD² of {symbol}", "value": value})
-    return [{**metric, "verified": False} for metric in found]
+        metrics.append({"type": f"mmd2_{kind}", "name": f"MMD² of {symbol}", "value": value})
+    return [{**metric, "verified": False} for metric in metrics]
 
 
 def _what(facts: CardFacts) -> str:
@@ -102,7 +103,7 @@ def _scores(facts: CardFacts) -> str:
         return f"## Scores\n\n{text}"
     shown = [
         [
-            row["name"] if row.get("playing") is None else f"{row['name']}, {row['playing']}",
+            titled(row["name"], row.get("playing")),
             row["episodes"],
             _return(row),
             "" if row["score"] is None else f"{row['score']:.3f}",
@@ -163,11 +164,11 @@ def _data(facts: CardFacts) -> str:
 
 
 def _settings(facts: CardFacts) -> str:
-    found = preset_changes(facts.config)
-    said = f"The preset {markdown_code(found.preset)}"
-    if not found.changes:
+    near = preset_changes(facts.config)
+    said = f"The preset {markdown_code(near.preset)}"
+    if not near.changes:
         return f"## Settings\n\n{said}. All of them are in `config.json`."
-    rows = [[name, *map(_value, pair)] for name, pair in found.changes.items()]
+    rows = [[name, *map(_value, pair)] for name, pair in near.changes.items()]
     table = markdown_table(("setting", "here", "preset"), rows)
     return f"## Settings\n\n{said}, but for:\n\n{table}\n\nAll of them are in `config.json`."
 

@@ -14,7 +14,7 @@ _SHOWN = ("env", "demos", "demonstrations", "every", "horizon", "mode")
 """settings that say which demonstrations a run has in its memory"""
 
 
-class Sides(NamedTuple):
+class Carried(NamedTuple):
     """Where a cost was learned, and where it is to teach."""
 
     here: Spec
@@ -28,7 +28,7 @@ def check_columns(run: Path, cost: Cost, task: Task) -> None:
     if learned is None:  # a run before 0.4 does not say
         return
     world = task.spec.obs_dim - task.absorbing
-    sides = Sides(learned.spec, task.spec)
+    sides = Carried(learned.spec, task.spec)
     if learned.spec.obs_dim != world:
         raise _refused(run, sides, "observations", learned.spec.obs_dim, world)
     if learned.marked != task.absorbing:
@@ -57,7 +57,7 @@ def same_demonstrations(config: TrainConfig) -> bool:
     return all(known.get(name) == getattr(config, name) for name in _SHOWN)
 
 
-def _refused(run: Path, sides: Sides, what: str, here: object, there: object) -> InputError:
+def _refused(run: Path, sides: Carried, what: str, here: object, there: object) -> InputError:
     columns = "have {} columns" if isinstance(here, int) and isinstance(there, int) else "are {}"
     return InputError(
         f"{run}: its cost was learned in {sides.here.environment}, whose {what} "
@@ -66,7 +66,7 @@ def _refused(run: Path, sides: Sides, what: str, here: object, there: object) ->
     )
 
 
-def _check_order(run: Path, sides: Sides, world: int) -> None:
+def _check_order(run: Path, sides: Carried, world: int) -> None:
     names, wanted = sides.here.observation_names, sides.there.observation_names
     if names is None or wanted is None or names == wanted[:world]:
         return

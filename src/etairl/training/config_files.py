@@ -81,7 +81,7 @@ def _player(data: Any, name: str, known: Mapping[str, Callable[..., Any]]) -> An
     part = data.get(name) if isinstance(data, dict) else None
     kind = part.get("kind") if isinstance(part, dict) else None
     if not isinstance(kind, str) or kind not in known:
-        raise InputError(f"it has no settings of a {name} that this version knows")
+        raise InputError(f"it has no settings of a {name} that this version knows; train it again")
     return decode(known[kind], part, name)
 
 

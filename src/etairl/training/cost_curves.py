@@ -67,7 +67,9 @@ class Explained:
         rows = np.setdiff1d(np.arange(t.steps), t.last_rows)
         lengths = t.lengths - 1
         if (lengths < 1).any():
-            raise InputError("an episode of one step has no next state to explain a cost with")
+            raise InputError(
+                "an episode of one step has no next state to explain a cost with; use longer ones"
+            )
         truncated = t.truncated[rows].copy()
         truncated[np.cumsum(lengths) - 1] = True
         return t.at_rows(rows, lengths, truncated=truncated)

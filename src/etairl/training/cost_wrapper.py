@@ -10,6 +10,7 @@ import numpy as np
 from typing_extensions import override
 
 from etairl.solvers.policy import ActionScaling
+from etairl.tasks.horizon import marked
 from etairl.tasks.spaces import as_rows, read_spec
 from etairl.training.result import Result
 from etairl.types import InputError
@@ -67,4 +68,4 @@ class CostWrapper(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     def _row(self, observation: Any) -> np.ndarray:
         row = as_rows(observation, 1, self.env.observation_space)
-        return np.pad(row, ((0, 0), (0, 1))) if self._marks else row
+        return marked(row) if self._marks else row

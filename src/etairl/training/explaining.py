@@ -114,22 +114,22 @@ def explain_cost(
     above, usual_cost = excess(t, own.smooth, usual, expert.smooth)
     others_above, _ = excess(usual, expert.smooth, usual, expert.smooth, apart=True)
     highest, others_highest = peaks(t, above), peaks(usual, others_above)
-    there, deviations = look(own, highest)
-    others_there, _ = look(expert, others_highest)
+    own_shares, deviations = look(own, highest)
+    others_shares, _ = look(expert, others_highest)
     rows = top_rows(t, above, MOMENTS, max(1, given.horizon // 10))
     moments = [
-        Moment(int(t.episode_numbers[row]), int(t.times[row]), float(own.smooth[row]), *found)
-        for row, *found in zip(
+        Moment(int(t.episode_numbers[row]), int(t.times[row]), float(own.smooth[row]), *parts)
+        for row, *parts in zip(
             rows, usual_cost[rows].tolist(), *look(own, np.array(rows)), strict=True
         )
     ]
     checks = (
-        relabelled(rng, there, others_there),
+        relabelled(rng, own_shares, others_shares),
         relabelled(rng, look.whole(own), look.whole(expert)),
     )
     columns = [
-        ColumnShare(*found)
-        for found in zip(look.names, checks[0], deviations.mean(axis=0), checks[1], strict=True)
+        ColumnShare(*parts)
+        for parts in zip(look.names, checks[0], deviations.mean(axis=0), checks[1], strict=True)
     ]
     tops = above[highest][:, None], others_above[others_highest][:, None]
     return Explanation(
@@ -139,7 +139,7 @@ def explain_cost(
         learner=own,
         overall=relabelled(rng, _episode_means(own), _episode_means(expert))[0],
         costliest=relabelled(rng, *tops)[0],
-        moments=[replace(m, usual=_between(m.shares, others_there)) for m in moments],
+        moments=[replace(m, usual=_between(m.shares, others_shares)) for m in moments],
         columns=sorted(columns, key=lambda column: -abs(column.whole.gap)),
     )
 
@@ -240,6 +240,6 @@ def explain_run(
     features = gaps(played)
     if filmed is not None:
         played = joined([filmed, replace(played)])
-    found = explain_cost(rng, explained(prepared), shown, played)
+    explanation = explain_cost(rng, explained(prepared), shown, played)
     law = config.future.law(config.horizon)
-    return RunExplanation(**vars(found), law=law, quarters=quarters, features=features)
+    return RunExplanation(**vars(explanation), law=law, quarters=quarters, features=features)

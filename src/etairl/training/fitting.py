@@ -156,5 +156,6 @@ def check_demonstrated_tasks(source: str, t: Trajectories, task: MultiTask) -> N
     if wrong.any():
         episode = int(t.episode_numbers[np.argmax(wrong)])
         raise InputError(
-            f"{source}: the observations of episode {episode} do not end with its task"
+            f"{source}: the observations of episode {episode} do not end with its task; "
+            "write it there"
         )

@@ -16,7 +16,7 @@ from etairl.decoding import checked
 from etairl.demos.sources import located
 from etairl.eta import parse_eta
 from etairl.regularisers import parse_regulariser
-from etairl.solvers.players import SOLVERS
+from etairl.solvers.players import SOLVERS, family_of
 from etairl.solvers.solver import SolverConfig
 from etairl.training.horizons import implied_demonstrations, implied_horizon
 from etairl.training.presets import preset
@@ -121,7 +121,7 @@ def _solver(start: TrainConfig, kind: str) -> SolverConfig:
     if kind == start.solver.kind:
         return start.solver
     solver = SOLVERS[kind]()
-    if solver.family != start.solver.family:
+    if family_of(solver) != family_of(start.solver):
         return solver
     return _replaced(solver, flatten(start.solver))
 
@@ -137,8 +137,8 @@ def _implied(
     # A run may be asked about from another folder.
     settings["demos"] = located(settings.get("demos", start.demos))
     if "horizon" not in given and ("env" in given or "demos" in given):
-        found = implied_horizon(settings.get("env", start.env), settings["demos"])
-        settings |= {} if found is None else {"horizon": found}
+        horizon = implied_horizon(settings.get("env", start.env), settings["demos"])
+        settings |= {} if horizon is None else {"horizon": horizon}
     if "demonstrations" not in given and "demos" in given:
         many = implied_demonstrations(settings["demos"], start.demonstrations)
         settings["demonstrations"] = many

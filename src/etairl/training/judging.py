@@ -1,6 +1,6 @@
 """A learner beside its expert: all play, drawn and greedy; like is compared with like."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -104,16 +104,18 @@ class Stage:
         )
         other = shown
         if self.expert is not None:
-            # Not the episodes in which it is judged itself.
-            again = replace(self, seed=self.seed + 500)
-            role: dict[tuple[str, Playing], Role] = {
-                (EXPERT, other_kind): Role(self.expert, other_kind == "drawn")
-            }
-            (played,) = again.play(role, chance=False).values()
-            name = f"the expert, {other_kind}"
+            name, played = f"the expert, {other_kind}", self.expert_again(other_kind)
             own = self.own(other_kind)
             other = replace(shown, name=name, trajectories=played, spare=own)
         return {self.kinds[0]: shown, other_kind: other}
+
+    def expert_again(self, kind: Playing, longer: int = 1) -> Trajectories:
+        """Episodes of the policy behind the demonstrations that are not those it is judged in."""
+        assert self.expert is not None
+        again = replace(self, seed=self.seed + 500)
+        cast: dict[tuple[str, Playing], Role] = {(EXPERT, kind): Role(self.expert, kind == "drawn")}
+        (played,) = again.play(cast, longer, chance=False).values()
+        return played
 
     def own(self, kind: Playing, judged: bool = True) -> tuple[Trajectories, ...]:
         """More episodes of the expert: held-out demonstrations, and what it plays itself."""
@@ -126,6 +128,14 @@ class Stage:
         expert = self.experts[kind]
         return replace(expert, spare=self.own(kind, judged=False)) if name == EXPERT else expert
 
+    @property
+    def rows(self) -> Iterator[tuple[str, Playing | None, Trajectories, Expert]]:
+        """Everyone, of both kinds, beside whom they are compared with; a random policy last."""
+        for name in self.everyone:
+            for kind in self.kinds:
+                yield name, kind, self.played[name, kind], self.beside(name, kind)
+        yield RANDOM, None, self.played[RANDOM, "drawn"], self.experts[self.kinds[0]]
+
     def play(
         self, cast: dict[tuple[str, Playing], Role], longer: int = 1, chance: bool = True
     ) -> dict[tuple[str, Playing], Trajectories]:
@@ -134,13 +144,13 @@ class Stage:
             cast = {**cast, (RANDOM, "drawn"): Role(UniformPolicy(self.prepared.task))}
         said = ", ".join(dict.fromkeys(name for name, _ in cast))
         self.say(f"playing {self.episodes} episodes of each: {said}")
-        found = {}
+        played = {}
         for episodes in dict.fromkeys(self.many(*key) for key in cast):
             part = {key: role for key, role in cast.items() if self.many(*key) == episodes}
             roles = list(part.values())
             together = play_again(self.prepared, roles, episodes, self.seed, longer)
-            found |= dict(zip(part, together, strict=True))
-        return {key: found[key] for key in cast}
+            played |= dict(zip(part, together, strict=True))
+        return {key: played[key] for key in cast}
 
     def many(self, name: str, kind: Playing) -> int:
         """Episodes: of the headline as many as were asked for, of all others at most 25.
@@ -153,15 +163,11 @@ class Stage:
 
 def judge_at_the_end(stage: Stage) -> list[Behaviour]:
     """Learner, clone and expert of both kinds, and a random policy: what a run says of itself."""
-    rng, found = np.random.default_rng([stage.seed, 5]), []
-    for name in stage.everyone:
-        for kind in stage.kinds:
-            played = stage.played[name, kind]
-            row = judge(rng, name, kind, played, stage.beside(name, kind), in_time=False)
-            found.append(replace(row, success=success_rate(stage.prepared, played)))
-    chance, shown = stage.played[RANDOM, "drawn"], stage.experts[stage.kinds[0]]
-    row = judge(rng, RANDOM, None, chance, shown, in_time=False)
-    return [*found, replace(row, success=success_rate(stage.prepared, chance))]
+    rng, task = np.random.default_rng([stage.seed, 5]), stage.prepared.task
+    return [
+        replace(judge(rng, *row, in_time=False), success=success_rate(task, row[2]))
+        for row in stage.rows
+    ]
 
 
 def judge_all(
@@ -186,21 +192,18 @@ def judge_all(
 
     def add(name: str, kind: Playing | None, played: Trajectories, beside: Expert) -> None:
         stage.say(f"comparing with the expert: {name}")
-        found = None if gaps is None else gaps(played, beside.trajectories)
-        behaviour = judge(rng, name, kind, played, beside, found)
+        features = None if gaps is None else gaps(played, beside.trajectories)
+        behaviour = judge(rng, name, kind, played, beside, features)
         wide = outcomes.get(name) if kind in (headline, None) else None
-        success = success_rate(prepared, played)
+        success = success_rate(prepared.task, played)
         behaviours.append(replace(behaviour, success=success, generalisation=wide))
 
-    for name in stage.everyone:
-        for kind in stage.kinds:
-            add(name, kind, stage.played[name, kind], stage.beside(name, kind))
-    shown = stage.experts[headline]
-    add(RANDOM, None, stage.played[RANDOM, "drawn"], shown)
+    for row in stage.rows:
+        add(*row)
     held_out = stage.held_out
     if held_out is not None:
         others = () if stage.expert is None else (stage.played[EXPERT, headline],)
-        add(HELD_OUT, None, held_out, replace(shown, spare=others))
+        add(HELD_OUT, None, held_out, replace(stage.experts[headline], spare=others))
     return _longer(stage, behaviours) if longer else behaviours
 
 
@@ -215,11 +218,7 @@ def _longer(stage: Stage, behaviours: list[Behaviour]) -> list[Behaviour]:
     select = Selection(None, horizon, prepared.config.every)
     shown = fitting_demos(prepared.config, prepared.task, select).trajectories
     if shown.durations.max() < horizon and stage.expert is not None:
-        again = replace(stage, seed=stage.seed + 500)
-        role: dict[tuple[str, Playing], Role] = {
-            (EXPERT, kind): Role(stage.expert, kind == "drawn")
-        }
-        (shown,) = again.play(role, LONGER, chance=False).values()
+        shown = stage.expert_again(kind, LONGER)
     expert = replace(
         stage.experts[kind],
         trajectories=shown,
@@ -228,10 +227,10 @@ def _longer(stage: Stage, behaviours: list[Behaviour]) -> list[Behaviour]:
         spare=(),
     )
     rng = np.random.default_rng([stage.seed, 7])
-    found = []
+    rows = []
     for behaviour in behaviours:
         if behaviour.playing in (kind, None) and behaviour.name in played:
             stage.say(f"comparing twice the horizon: {behaviour.name}")
             behaviour = replace(behaviour, longer=timeline(rng, played[behaviour.name], expert))
-        found.append(behaviour)
-    return found
+        rows.append(behaviour)
+    return rows

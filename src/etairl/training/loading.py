@@ -37,8 +37,8 @@ def load(
         file = path / ("policy.safetensors" if which == "final" else "best-policy.safetensors")
         if not file.is_file():
             raise InputError(_missing(path, which))
-    found = load_learned(file, seed)
-    return found if found is not None else _old(file, which, trust)
+    policy = load_learned(file, seed)
+    return policy if policy is not None else _old(file, which, trust)
 
 
 def _missing(path: Path, which: Which) -> str:

@@ -186,10 +186,10 @@ def _scored(
 ) -> dict[str, Any]:
     """The score, and beside whom: where there are many tasks that of the curves."""
     assert played.returns is not None
-    found: dict[str, Any] = solved(prepared, played, scale)
-    if "score" in found:
-        return found | {"score_beside": DEMONSTRATIONS}  # whatever their kind
-    return found | {
+    metrics: dict[str, Any] = solved(prepared, played, scale)
+    if "score" in metrics:
+        return metrics | {"score_beside": DEMONSTRATIONS}  # whatever their kind
+    return metrics | {
         "score": expert.score(float(played.returns.mean())),
         "score_beside": expert.name,
     }
@@ -197,9 +197,9 @@ def _scored(
 
 def _compared(expert: Expert, played: Trajectories, seed: int) -> dict[str, Any]:
     """Distances from an expert, with all steps."""
-    found: dict[str, Any] = {"beside": expert.name, "compared": expert.scaled.compared}
+    row: dict[str, Any] = {"beside": expert.name, "compared": expert.scaled.compared}
     rng, steps = np.random.default_rng([seed, 3]), expert.scaled.seen(played)
     for suffix, reference in (("", expert.scaled), ("_raw", expert.raw)):
         for name, distance in reference.distances(rng, steps).items():
-            found[f"mmd2_{name}{suffix}"] = asdict(distance)
-    return found
+            row[f"mmd2_{name}{suffix}"] = asdict(distance)
+    return row

@@ -17,7 +17,7 @@ from etairl.rollouts import UniformPolicy, collect
 from etairl.tasks import make_task, planned_expert
 from etairl.training.preparation import Prepared
 from etairl.training.settings import TrainConfig
-from etairl.types import MultiTask, Policy, Trajectories, joined
+from etairl.types import MultiTask, Policy, Task, Trajectories, joined
 
 EXPERT = "expert"
 _CHANCE_EPISODES = 25
@@ -103,11 +103,11 @@ def demonstrated_tasks(prepared: Prepared, episodes: int, seed: int) -> np.ndarr
     return tasks[np.resize(np.random.default_rng([seed, 17]).permutation(len(tasks)), episodes)]
 
 
-def success_rate(prepared: Prepared, played: Trajectories) -> float | None:
+def success_rate(task: Task, played: Trajectories) -> float | None:
     """Share of episodes whose last state solves the task; None where there is a single task."""
-    if (task := prepared.task.multi) is None or played.final_observations is None:
+    if task.multi is None or played.final_observations is None:
         return None
-    return float(task.success(played.final_observations).mean())
+    return float(task.multi.success(played.final_observations).mean())
 
 
 @dataclass(frozen=True)
@@ -127,8 +127,12 @@ class ReturnScale:
         tasks = demonstrated_tasks(prepared, _CHANCE_EPISODES, seed)
         chance = Role(UniformPolicy(prepared.task))
         (played,) = play_tasks(prepared.config, [chance], seed, tasks)
-        scale = ReturnScale(float(returns.mean()), float(_returns(played).mean()))
-        return None if scale.expert == scale.random else scale
+        return ReturnScale.between(float(returns.mean()), float(_returns(played).mean()))
+
+    @staticmethod
+    def between(expert: float, random: float) -> "ReturnScale | None":
+        """From these levels; None where there is nothing between them."""
+        return None if expert == random else ReturnScale(expert, random)
 
     def __call__(self, learner: float) -> float:
         """The score of a mean return."""
@@ -137,7 +141,7 @@ class ReturnScale:
 
 def solved(prepared: Prepared, played: Trajectories, scale: ReturnScale | None) -> dict[str, float]:
     """How many tasks were solved, and with which score; nothing where there is a single task."""
-    rate, returns = success_rate(prepared, played), played.returns
+    rate, returns = success_rate(prepared.task, played), played.returns
     metrics = {} if rate is None else {"success": rate}
     if scale is not None and returns is not None:
         metrics["score"] = scale(float(returns.mean()))
@@ -168,9 +172,7 @@ def generalise(
         scaled = [joined(parts) for parts in zip(scaled, rest, strict=True)]
     played = dict(zip([*policies, *ends], together + scaled, strict=True))
     means = {name: float(_returns(t).mean()) for name, t in played.items()}
-    scale = ReturnScale(means[EXPERT], means["random"]) if EXPERT in means else None
-    if scale is not None and scale.expert == scale.random:
-        scale = None
+    scale = ReturnScale.between(means[EXPERT], means["random"]) if EXPERT in means else None
     return {
         name: Outcome(
             episodes=len(t),
@@ -178,7 +180,7 @@ def generalise(
             return_mean=means[name],
             return_std=float(_returns(t).std()),
             score=None if scale is None else scale(means[name]),
-            success=success_rate(prepared, t) or 0.0,
+            success=success_rate(task, t) or 0.0,
         )
         for name, t in played.items()
     }

@@ -22,6 +22,7 @@ from etairl.runs import RunDirectory, read_result
 from etairl.solvers.learned import load_player
 from etairl.solvers.policy import ActionScaling, HeadPolicy, action_rows, observation_rows
 from etairl.tasks import with_absorbing
+from etairl.tasks.horizon import marked
 from etairl.training.behaviour import Behaviour
 from etairl.training.card import CardOptions, write_card
 from etairl.training.cloned import clone_policy, kept_clone
@@ -123,8 +124,7 @@ class Result:
     def _rows(self, observations: ArrayLike) -> tuple[np.ndarray, bool]:
         """Rows as the players see them, and whether there was one observation alone."""
         rows, alone = observation_rows(observations, self.demonstrations.obs_dim, self.config.env)
-        marks = np.zeros((len(rows), 1), np.float32)
-        return (np.append(rows, marks, axis=1) if self.config.mode == "absorbing" else rows), alone
+        return (marked(rows) if self.config.mode == "absorbing" else rows), alone
 
     def save(self, folder: str | Path) -> None:
         """Copy the run directory."""

@@ -1,6 +1,6 @@
 """What a clip shows: the learner at work, and a demonstration as it was recorded."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -48,16 +48,7 @@ def make_scene(result: Result, size: tuple[int, int], seed: int) -> Scene:
 
 def learner(result: Result, scene: Scene, steps: int, rng: np.random.Generator) -> Iterator[Panel]:
     """The learned policy, drawing its actions with `rng` as in training and evaluation."""
-    observations = scene.reset()
-    total = 0.0
-    yield Panel(scene.draw(), "learner", 0, total)
-    for number in range(1, steps + 1):
-        step = scene.step(result.policy(observations, rng))
-        observations, total = step.observations, total + float(step.rewards[0])
-        ended = bool(step.terminated[0])
-        yield Panel(scene.draw(), "learner", number, total, ended)
-        if ended or step.truncated[0]:
-            return
+    return _played(scene, "learner", steps, lambda _, seen: result.policy(seen, rng))
 
 
 def demonstration(
@@ -83,7 +74,8 @@ def demonstration(
             f"{name} has no actions to play again, and its states cannot be shown; draw the "
             "learner alone (--beside nothing)"
         )
-    return _replayed(episode, f"actions of {name}, other start", scene, steps)
+    name, steps = f"actions of {name}, other start", min(steps, episode.steps)
+    return _played(scene, name, steps, lambda row, _: episode.actions[row][None])
 
 
 def _every_observation(episode: Trajectories) -> np.ndarray:
@@ -104,13 +96,15 @@ def _recorded(episode: Trajectories, name: str, scene: Scene, steps: int) -> Ite
         yield Panel(scene.draw(), name, row, total, ended)
 
 
-def _replayed(episode: Trajectories, name: str, scene: Scene, steps: int) -> Iterator[Panel]:
-    scene.reset()
-    total = 0.0
+def _played(
+    scene: Scene, name: str, steps: int, act: Callable[[int, np.ndarray], np.ndarray]
+) -> Iterator[Panel]:
+    """A new episode, whose actions follow from the number of the step and from what is seen."""
+    observations, total = scene.reset(), 0.0
     yield Panel(scene.draw(), name, 0, total)
-    for number, action in enumerate(episode.actions[:steps], start=1):
-        step = scene.step(action[None])
-        total += float(step.rewards[0])
+    for number in range(1, steps + 1):
+        step = scene.step(act(number - 1, observations))
+        observations, total = step.observations, total + float(step.rewards[0])
         ended = bool(step.terminated[0])
         yield Panel(scene.draw(), name, number, total, ended)
         if ended or step.truncated[0]:

@@ -97,7 +97,9 @@ def open_run(
         if not resume:
             refuse_begun(directory)  # by another command, just now
         if directory.finished:
-            raise InputError(f"{path} was finished by another command just now")
+            raise InputError(
+                f"{path} was finished by another command just now; see etairl evaluate"
+            )
         resumed = directory.open(encode(config), demonstrations=prepared.digest)
         keep_generator(prepared, path)
         yield Session(directory, prepared, resumed, checkpoint_seconds)
@@ -200,8 +202,22 @@ class Session:
             raise
         finally:
             events.close()
+        self._finish(reached, buffer, scale, tell)
+
+    def _finish(
+        self,
+        reached: Reached,
+        buffer: EpisodeBuffer,
+        scale: ReturnScale | None,
+        tell: Callable[[str], object],
+    ) -> None:
+        """Write the result; where that is interrupted, nothing but the comparison is lost."""
         players = reached.state, reached.best
-        write_result(prepared, directory, *players, buffer, self.rows, scale, tell)
+        try:
+            write_result(self.prepared, self.directory, *players, buffer, self.rows, scale, tell)
+        except KeyboardInterrupt:
+            self._checkpoint(reached, buffer)
+            raise
 
     def _cycles(self, reached: Reached, buffer: EpisodeBuffer) -> Iterator[Cycle]:
         """The game from there on, slower after each recovery."""

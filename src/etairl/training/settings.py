@@ -139,7 +139,9 @@ class TrainConfig:
                 "different times; leave --eta out, or give both the same weighting"
             )
         if self.cost.needs_next:
-            raise InputError("this cost looks at next states, which --idle does not generate")
+            raise InputError(
+                "this cost looks at next states, which --idle does not generate; leave --idle out"
+            )
         if self.mode == "absorbing":
             raise InputError("--idle does not know absorbing states; use another --mode")
 

@@ -9,7 +9,9 @@ from etairl.types.spec import (
     check_choice,
     check_range,
     check_seed,
+    column_names,
     did_you_mean,
+    space_names,
 )
 from etairl.types.task_space import LawName, TaskSpace
 from etairl.types.trajectories import (
@@ -38,10 +40,12 @@ __all__ = [
     "check_choice",
     "check_range",
     "check_seed",
+    "column_names",
     "constant_columns",
     "did_you_mean",
     "is_image",
     "joined",
     "offsets_of",
     "ragged_rows",
+    "space_names",
 ]

@@ -1,7 +1,8 @@
 """Errors that the user can mend, checks that settings share, and what a task looks like."""
 
+import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -132,6 +133,27 @@ class Spec:
             return np.zeros(self.act_dim, np.float32)
         low, high = (np.asarray(b, np.float64) for b in (self.action_low, self.action_high))
         return ((low + high) / 2).astype(np.float32)
+
+
+def column_names(keys: Sequence[str], widths: Sequence[int]) -> tuple[str, ...]:
+    """The names of the columns of some keys laid out side by side: `pos[0]`, `pos[1]`, `speed`."""
+    return tuple(
+        key if width == 1 else f"{key}[{i}]"
+        for key, width in zip(keys, widths, strict=True)
+        for i in range(width)
+    )
+
+
+def space_names(space: Any, by_alphabet: bool = False) -> tuple[str, ...]:
+    """The columns that a Dict space is flattened to, by their keys: speed, pos[0], arm/angle."""
+    names: list[str] = []
+    for key in sorted(space.spaces) if by_alphabet else list(space.spaces):
+        part = space[key]
+        if hasattr(part, "spaces"):
+            names += [f"{key}/{name}" for name in space_names(part, by_alphabet)]
+        else:
+            names += column_names([str(key)], [math.prod(part.shape or ())])
+    return tuple(names)
 
 
 def _check_names(what: str, names: tuple[str, ...] | None, columns: int) -> None:

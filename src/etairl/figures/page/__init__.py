@@ -2,7 +2,7 @@
 
 import html
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from string import Template
 from typing import Any
@@ -15,18 +15,30 @@ _SCRIPTS = ("scroll.js", "charts.js", "curves.js", "page.js")
 
 def study_page(data: Mapping[str, Any]) -> str:
     """The page; whatever stands in the data is shown as text and never run."""
-    parts = files(__name__)
     title = page_title(data)
-    # "</script>" in a text would end the block.
-    text = json.dumps(
-        for_json({**with_extras(data), "title": title}), allow_nan=False, separators=(",", ":")
+    return filled(
+        "page.html", title, ("page.css",), _SCRIPTS, {**with_extras(data), "title": title}
     )
-    safe = text.replace("<", "\\u003c")
-    return Template((parts / "page.html").read_text(encoding="utf-8")).substitute(
+
+
+def filled(
+    template: str,
+    title: str,
+    styles: Sequence[str],
+    scripts: Sequence[str],
+    data: Mapping[str, Any],
+) -> str:
+    """A page from its parts in this folder, with data that are shown as text."""
+    parts = {
+        name: (files("etairl.figures.page") / name).read_text(encoding="utf-8")
+        for name in (template, *styles, *scripts)
+    }
+    text = json.dumps(for_json(data), allow_nan=False, separators=(",", ":"))
+    return Template(parts[template]).substitute(
         title=html.escape(title),
-        style=(parts / "page.css").read_text(encoding="utf-8"),
-        data=safe,
-        script="\n".join((parts / name).read_text(encoding="utf-8") for name in _SCRIPTS),
+        style="".join(parts[name] for name in styles),
+        data=text.replace("<", "\\u003c"),  # "</script>" in a text would end the block
+        script="\n".join(parts[name] for name in scripts),
     )
 
 

@@ -1,42 +1,27 @@
 """The page about what one run learned to pay for: numbers in, HTML out. It loads nothing."""
 
-import html
-import json
 from base64 import b64encode
-from importlib.resources import files
-from string import Template
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from etairl.decoding import for_json
+from etairl.figures.page import filled
 from etairl.figures.save import jpeg
 
 MOST_BYTES = 4_800_000
 """of a page, so that it can be sent around"""
 _SIZE, _SMALL = (280, 210), (200, 150)  # of the first episode of each side, and of others
+_STYLES = ("page.css", "explained.css")
 _SCRIPTS = ("scroll.js", "weights.js", "explained.js")
 
 
 def explanation_page(data: dict[str, Any]) -> str:
     """The page; whatever stands in the data is shown as text and never run."""
-    parts = {
-        name: (files("etairl.figures.page") / name).read_text(encoding="utf-8")
-        for name in ("explained.html", "page.css", "explained.css", *_SCRIPTS)
-    }
-    rest = sum(map(len, parts.values())) + len(_json({**data, "film": None}))
+    page = partial(filled, "explained.html", f"What {data['run']} learned", _STYLES, _SCRIPTS)
+    rest = len(page({**data, "film": None}))
     film = {**data["film"], **_pictures(data["film"], MOST_BYTES - 1000 - rest)}
-    return Template(parts["explained.html"]).substitute(
-        title=html.escape(f"What {data['run']} learned"),
-        style=parts["page.css"] + parts["explained.css"],
-        data=_json({**data, "film": film}),
-        script="\n".join(parts[name] for name in _SCRIPTS),
-    )
-
-
-def _json(data: dict[str, Any]) -> str:
-    text = json.dumps(for_json(data), allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c")  # "</script>" in a text would end the block
+    return page({**data, "film": film})
 
 
 def _pictures(film: dict[str, Any], most: int) -> dict[str, dict[int, list[dict[str, Any]]]]:

@@ -5,10 +5,9 @@ from typing import Any
 
 from etairl.arms import BASE_ARMS
 from etairl.figures.levels import levels
-from etairl.figures.results import Results, SettingStats, in_order, weighting
+from etairl.figures.results import CELL, Results, SettingStats, in_order, weighting
 
 Data = Mapping[str, Any]
-_CELL = ("env", "arm", "eta")
 
 
 def with_extras(data: Data) -> dict[str, Any]:
@@ -19,7 +18,7 @@ def with_extras(data: Data) -> dict[str, Any]:
     settings = [e for env in envs for arm in arms for e in results.of(env, arm)]
     return {
         **data,
-        "settings": [{**e, "effort": _effort(data, e)} for e in settings],
+        "settings": [{**e, "effort": _effort(data, results, e)} for e in settings],
         "weightings": {
             eta: {"family": weighting(eta).family, "label": weighting(eta).label} for eta in etas
         },
@@ -32,14 +31,13 @@ def with_extras(data: Data) -> dict[str, Any]:
     }
 
 
-def _effort(data: Data, entry: SettingStats) -> dict[str, Any]:
+def _effort(data: Data, results: Results, entry: SettingStats) -> dict[str, Any]:
     """Cycles and updates of a setting, each from the least to the most over its runs.
 
     A learner whose episodes end early plays more cycles for as many transitions, and has more
     updates. None where a report does not say how many there are per cycle.
     """
-    mine = [r for r in data["rows"] if all(r[key] == entry[key] for key in _CELL)]
-    cycles = [r["cycles"] for r in mine]
+    cycles = [r["cycles"] for r in results.rows_of(entry)]
     cost, every, policy = (
         _setting(data, entry, name) for name in ("cost_updates", "cost_every", "solver_updates")
     )
@@ -56,7 +54,7 @@ def _setting(data: Data, entry: SettingStats, name: str) -> int | None:
     if name in differences.get("names", ()):
         at = differences["names"].index(name)
         for row in differences["rows"]:
-            if row["cell"] == [entry[key] for key in _CELL]:
+            if row["cell"] == [entry[key] for key in CELL]:
                 return row["values"][at]
     return differences.get("common", {}).get(name)
 

@@ -97,7 +97,7 @@ def entries(
         counts: demonstrations in a set.
         track: may show progress.
     """
-    found = []
+    rows = []
     for number, world in enumerate(track(small_worlds())):
         rng = np.random.default_rng([24, number])
         pairs = episodes(rng, world, (samples, max(counts)))
@@ -105,8 +105,8 @@ def entries(
             for many in (*counts, None):
                 shown = None if many is None else pairs[:, :many]
                 for gamma in GAMMAS:
-                    found += _row(world, capacity, kinds, shown, gamma)
-    return found
+                    rows += _row(world, capacity, kinds, shown, gamma)
+    return rows
 
 
 def _row(

@@ -63,14 +63,14 @@ def episodes(rng: np.random.Generator, world: SmallWorld, many: tuple[int, int])
     """Pairs (numbered state · 2 + action) of the expert, [samples, episodes, time]."""
     one = world.policies(np.array([world.expert]))[0]
     following = np.cumsum(world.kernel, axis=2)
-    states, found = np.zeros(many, np.int64), np.empty((*many, HORIZON), np.int64)
+    states, pairs = np.zeros(many, np.int64), np.empty((*many, HORIZON), np.int64)
     for n in range(HORIZON):
         actions = (rng.random(many) < one[states]).astype(np.int64)
-        found[..., n] = 2 * states + actions
+        pairs[..., n] = 2 * states + actions
         draws = rng.random(many)[..., None]
         states = (following[states, actions] <= draws).sum(axis=-1)
         states = np.minimum(states, len(world.kinds) - 1)
-    return found
+    return pairs
 
 
 def estimated(

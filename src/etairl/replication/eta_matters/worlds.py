@@ -43,13 +43,13 @@ class SmallWorld:
     ) -> Float[np.ndarray, "time policies state"]:
         """Of the state at each time: all episodes begin in state 0."""
         one = self.policies(numbers)
-        found = np.zeros((horizon, *one.shape))
-        found[0, :, 0] = 1.0
+        laws = np.zeros((horizon, *one.shape))
+        laws[0, :, 0] = 1.0
         for n in range(1, horizon):
-            before = found[n - 1]
+            before = laws[n - 1]
             zeroth, first = (before * (1.0 - one)), before * one
-            found[n] = zeroth @ self.kernel[:, 0] + first @ self.kernel[:, 1]
-        return found
+            laws[n] = zeroth @ self.kernel[:, 0] + first @ self.kernel[:, 1]
+        return laws
 
     def measures(
         self, numbers: Numbers, weights: Float[np.ndarray, "laws time"]
