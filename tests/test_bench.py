@@ -54,7 +54,7 @@ def test_a_cycle_is_timed_with_the_same_simulation_on_both_sides():
 @pytest.mark.skipif(not core_speed.can_compare(), reason="needs two cores, and Linux")
 def test_a_cycle_is_timed_on_one_core_and_on_two():
     changed = {"updates_per_step": 1.0, "at_once": 25, "hidden": (8,), "hidden_d": (8,)}
-    case = core_speed.Case("off-policy", changed, limit=0.01)
+    case = core_speed.CoreCase("off-policy", changed, limit=0.01)
     found = core_speed.bench_cores(case, horizon=26, rounds=3)
     assert found.settings.startswith("off-policy --updates-per-step 1.0 --at-once 25")
     assert found.lowest <= found.ratio <= found.highest

@@ -209,13 +209,13 @@ class Replay:
         while len(chosen) < n:
             tried = rng.integers(rows * envs, size=n - len(chosen) + 64)
             chosen = np.concatenate([chosen, tried[self.exists.reshape(-1)[tried]]])
-        here = chosen[:n]
-        return _transitions(self, here, (here + envs) % (self.rows * envs), shape)
+        now = chosen[:n]
+        return _transitions(self, now, (now + envs) % (self.rows * envs), shape)
 
 
 def _transitions(
     buffer: "EpisodeBuffer | Replay",
-    here: Int[np.ndarray, " n"],
+    now: Int[np.ndarray, " n"],
     after: Int[np.ndarray, " n"],
     shape: tuple[int, ...],
 ) -> Transitions:
@@ -230,9 +230,9 @@ def _transitions(
 
     obs, act = buffer.observations.shape[-1:], buffer.actions.shape[-1:]
     return Transitions(
-        at(here, buffer.observations, obs),
-        at(here, buffer.actions, act),
-        at(here, buffer.rewards),
+        at(now, buffer.observations, obs),
+        at(now, buffer.actions, act),
+        at(now, buffer.rewards),
         at(after, buffer.observations, obs),
-        at(here, buffer.terminated),
+        at(now, buffer.terminated),
     )

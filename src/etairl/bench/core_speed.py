@@ -14,7 +14,7 @@ from etairl.training.flat import configure
 _WORKS = Path(__file__).with_name("works_of_etairl.py")
 
 
-class Case(NamedTuple):
+class CoreCase(NamedTuple):
     """What is played, and what both cores must give."""
 
     preset: str
@@ -23,10 +23,10 @@ class Case(NamedTuple):
     limit: float | None = None
 
 
-CASES = (
-    Case("off-policy", {"updates_per_step": 1.0, "at_once": 25}, 1.5),
-    Case("off-policy", {"updates_per_step": 1.0}),
-    Case("default", {}),
+CORE_CASES = (
+    CoreCase("off-policy", {"updates_per_step": 1.0, "at_once": 25}, 1.5),
+    CoreCase("off-policy", {"updates_per_step": 1.0}),
+    CoreCase("default", {}),
 )
 """an update for each transition: critics and actor at once, and in turn; and on-policy"""
 
@@ -58,7 +58,7 @@ def can_compare() -> bool:
 
 
 def bench_cores(
-    case: Case, environment: str = "HalfCheetah-v5", horizon: int = 100, rounds: int = 9
+    case: CoreCase, environment: str = "HalfCheetah-v5", horizon: int = 100, rounds: int = 9
 ) -> CoreSpeed:
     """Cycles in a process that may use two cores, and in one that may use one."""
     changed: dict[str, Any] = {"env": environment, "demos": f"{environment}-25x500"}

@@ -68,14 +68,14 @@ class Comparison(NamedTuple):
     @staticmethod
     def of(pythons: dict[str, Path], own: Path, cores: int, **rounds: int) -> "Comparison":
         """With the Python of each library, and ours."""
-        here = Path(__file__).parent
+        folder = Path(__file__).parent
         sides = {
             name: Contestant(
-                library.title, pythons[library.environment], here / library.works, cores
+                library.title, pythons[library.environment], folder / library.works, cores
             )
             for name, library in LIBRARIES.items()
         }
-        sides["etairl"] = Contestant("etairl", own, here / "works_of_etairl.py", cores, own=True)
+        sides["etairl"] = Contestant("etairl", own, folder / "works_of_etairl.py", cores, own=True)
         return Comparison(sides, cores, **rounds)
 
     def rows(self, cases: Sequence[Case], starts: Sequence[Start]) -> Iterator[list[Beside]]:
@@ -90,13 +90,13 @@ class Comparison(NamedTuple):
 
     def versions(self) -> dict[str, str]:
         """Of what is compared."""
-        found = {}
+        versions = {}
         for name, side in self.sides.items():
             packages = LIBRARIES[name].packages if name in LIBRARIES else ("etairl", "jax")
             with Worker(side) as worker:
                 about = worker.ask(about=packages)["versions"]
-            found |= {f"{name}: {package}": number for package, number in about.items()}
-        return found
+            versions |= {f"{name}: {package}": number for package, number in about.items()}
+        return versions
 
     def _timed(self, workers: dict[str, Worker], case: Case) -> list[Beside]:
         turns = []

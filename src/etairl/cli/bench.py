@@ -132,12 +132,12 @@ def _solver(_: BenchConfig) -> Speeds:
 
 
 def _run(_: BenchConfig) -> Speeds:
-    from etairl.bench.core_speed import CASES, bench_cores, can_compare
+    from etairl.bench.core_speed import CORE_CASES, bench_cores, can_compare
     from etairl.bench.cycle_speed import bench_run
     from etairl.training.flat import configure
 
     cases = [configure(name, mode="fixed") for name in ("paper/hopper", "paper/ant")]
-    sides = CASES if can_compare() else ()
+    sides = CORE_CASES if can_compare() else ()
     return {
         "runs": [bench_run(case) for case in track(cases, "timing cycles")],
         "cores": [bench_cores(case) for case in track(sides, "timing cycles on one core and all")],

@@ -13,9 +13,9 @@ from etairl.types import InputError
 
 def run(keep: Path | None, words: str, cores: int, rounds: int, json: bool) -> int:
     """Make the environments, measure, print the table; 1 if a ratio is below its limit."""
-    there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    if cores > (there or 1):
-        raise InputError(f"--cores {cores} is more than the {there} that there are")
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    if cores > (available or 1):
+        raise InputError(f"--cores {cores} is more than the {available} that there are")
     every = [*all_cases(cores), *all_starts(cores)]
     chosen = [case for case in every if words in case.what]
     if not chosen:
@@ -35,9 +35,9 @@ def run(keep: Path | None, words: str, cores: int, rounds: int, json: bool) -> i
             pythons[name] = python_of(peers, folder, lambda note, n=done: meter.update(n, note))
         comparison = Comparison.of(pythons, Path(sys.executable), cores, rounds=rounds)
         versions = comparison.versions()
-        for done, found in enumerate(comparison.rows(cases, starts), start=2):
-            rows += found
-            meter.update(done + 1, found[0].what)
+        for done, lines in enumerate(comparison.rows(cases, starts), start=2):
+            rows += lines
+            meter.update(done + 1, lines[0].what)
     load = round(os.getloadavg()[0], 1)
     if json:
         how = {"cores": cores, "rounds": rounds, "load": load}
@@ -48,7 +48,7 @@ def run(keep: Path | None, words: str, cores: int, rounds: int, json: bool) -> i
         each = "one core" if cores == 1 else f"{cores} cores"
         out().print(
             f"medians of {rounds} rounds in turn ({comparison.starts} for starts), {each} each; "
-            f"ratio: theirs to ours; load of the machine {load} on {there} cores\n{said}",
+            f"ratio: theirs to ours; load of the machine {load} on {available} cores\n{said}",
             markup=False,
             soft_wrap=True,
         )

@@ -192,10 +192,10 @@ class EmpoweredCost(AgainstPolicy):
 
     def _told(self, models: Models, x: Array, points: Points) -> Rows:
         r"""$\beta\log q(a \mid s, T(s,a))$."""
-        here = x[:, : points.obs.shape[-1]]
-        there = jnp.concatenate([here, here + models.transition(x)], axis=-1)
+        now = x[:, : points.obs.shape[-1]]
+        both = jnp.concatenate([now, now + models.transition(x)], axis=-1)
         weight = self.config.told * self.view.in_world(points.obs)
-        return weight * models.inverse.log_prob(there, points.act)
+        return weight * models.inverse.log_prob(both, points.act)
 
     def _shaping(self, state: EmpoweredState, x: Array) -> Rows:
         r"""$\Phi(s) - \gamma\bar\Phi(T(s,a))$."""

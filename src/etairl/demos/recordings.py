@@ -250,9 +250,9 @@ def chosen(asked: Sequence[str], available: Sequence[str], what: str) -> list[st
     for name in asked:
         if name not in available:
             close = get_close_matches(name, available, n=1)
-            meant = f"; did you mean {first_names(close)}?" if close else ""
+            question = f"; did you mean {first_names(close)}?" if close else ""
             known = first_names(available)
-            raise InputError(f"there is no {what} {name!r}{meant}; there are {known}")
+            raise InputError(f"there is no {what} {name!r}{question}; there are {known}")
     if len(set(asked)) < len(asked):
         raise InputError(f"a {what} is asked for twice: {', '.join(asked)}")
     return list(asked or available)

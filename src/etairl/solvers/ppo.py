@@ -44,8 +44,8 @@ from etairl.solvers.ppo_state import (
     PPODraw,
     PPOInfo,
     PPOState,
-    joined,
     parts_of,
+    rejoined,
 )
 from etairl.solvers.solver import Batch, CostFunction
 from etairl.solvers.two_cores import at_once
@@ -130,7 +130,7 @@ class PPO(ActorSolver[PPOState]):
         lesson = cooled._lesson(key, state, drawn, cost, cost_state, self.clock)
         # Until the next cycle actor and critics learn without each other: here, on two cores.
         actor, critics = (partial(cooled._learn, *part, lesson) for part in parts_of(state))
-        return joined(state, lesson, *at_once(actor, critics))
+        return rejoined(state, lesson, *at_once(actor, critics))
 
     @override
     def slowed(self, share: float) -> "PPO":

@@ -106,7 +106,7 @@ def parts_of(state: PPOState) -> Iterator[tuple[Networks, optax.OptState]]:
         yield jax.tree.map(part, (state.networks, state.optimiser), is_leaf=_whole)
 
 
-def joined(state: PPOState, lesson: Lesson, acted: Learned, judged: Learned) -> Any:
+def rejoined(state: PPOState, lesson: Lesson, acted: Learned, judged: Learned) -> Any:
     """The state after the updates of both parts, and the metrics."""
 
     def both(own: Any, theirs: Any) -> Any:

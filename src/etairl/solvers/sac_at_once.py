@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Key, PRNGKeyArray
 
 from etairl.solvers.sac_state import SACInfo, SACState
-from etairl.solvers.solver import Batch, CostFunction, relabelled
+from etairl.solvers.solver import Batch, CostFunction, with_current_cost
 from etairl.solvers.two_cores import at_once
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _judges(
     """A block of the critics, beside an actor that stays."""
 
     def step(now: SACState, batch: Batch, key: PRNGKeyArray) -> tuple[SACState, Any]:
-        return solver.critics_step(now, relabelled(batch, cost, cost_state), key)
+        return solver.critics_step(now, with_current_cost(batch, cost, cost_state), key)
 
     return _block(step, _OF_CRITICS, state, batches, keys[:, 0], start, many)
 

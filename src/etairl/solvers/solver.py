@@ -248,7 +248,7 @@ def in_scans(
     return state, mean_info(infos)
 
 
-def relabelled(batch: Batch, cost: CostFunction | None, cost_state: Any) -> Batch:
+def with_current_cost(batch: Batch, cost: CostFunction | None, cost_state: Any) -> Batch:
     """With the current cost, where there is one."""
     if cost is None:
         return batch
@@ -267,7 +267,7 @@ def relabelled_scan(
 
     def body(carry: Any, step: tuple[Batch, PRNGKeyArray]) -> tuple[Any, Any]:
         batch, key_update = step
-        return update(carry, relabelled(batch, cost, cost_state), key_update)
+        return update(carry, with_current_cost(batch, cost, cost_state), key_update)
 
     keys = jax.random.split(key, batches.cost.shape[0])
     state, infos = jax.lax.scan(body, state, (batches, keys))

@@ -17,8 +17,8 @@ _SHOWN = ("env", "demos", "demonstrations", "every", "horizon", "mode")
 class Carried(NamedTuple):
     """Where a cost was learned, and where it is to teach."""
 
-    here: Spec
-    there: Spec
+    own: Spec
+    other: Spec
 
 
 def check_columns(run: Path, cost: Cost, task: Task) -> None:
@@ -33,10 +33,10 @@ def check_columns(run: Path, cost: Cost, task: Task) -> None:
         raise _refused(run, sides, "observations", learned.spec.obs_dim, world)
     if learned.marked != task.absorbing:
         modes = ("terminating", "absorbing")
-        there, here = modes[learned.marked], modes[task.absorbing]
+        other, own = modes[learned.marked], modes[task.absorbing]
         raise InputError(
-            f"{run}: its cost was learned in the mode {there}, which the mode {here} does not "
-            f"fit; add --mode {there}"
+            f"{run}: its cost was learned in the mode {other}, which the mode {own} does not "
+            f"fit; add --mode {other}"
         )
     _check_order(run, sides, world)
     if cost.needs_actions:
@@ -57,23 +57,23 @@ def same_demonstrations(config: TrainConfig) -> bool:
     return all(known.get(name) == getattr(config, name) for name in _SHOWN)
 
 
-def _refused(run: Path, sides: Carried, what: str, here: object, there: object) -> InputError:
-    columns = "have {} columns" if isinstance(here, int) and isinstance(there, int) else "are {}"
+def _refused(run: Path, sides: Carried, what: str, own: object, other: object) -> InputError:
+    columns = "have {} columns" if isinstance(own, int) and isinstance(other, int) else "are {}"
     return InputError(
-        f"{run}: its cost was learned in {sides.here.environment}, whose {what} "
-        f"{columns.format(here)}, but those of {sides.there.environment} {columns.format(there)}: "
+        f"{run}: its cost was learned in {sides.own.environment}, whose {what} "
+        f"{columns.format(own)}, but those of {sides.other.environment} {columns.format(other)}: "
         "it cannot be carried there"
     )
 
 
 def _check_order(run: Path, sides: Carried, world: int) -> None:
-    names, wanted = sides.here.observation_names, sides.there.observation_names
+    names, wanted = sides.own.observation_names, sides.other.observation_names
     if names is None or wanted is None or names == wanted[:world]:
         return
     first = next(i for i in range(world) if names[i] != wanted[i])
     raise InputError(
-        f"{run}: its cost was learned in {sides.here.environment}, whose observations have "
-        f"{names[first]} in column {first}, but {sides.there.environment} has {wanted[first]} "
+        f"{run}: its cost was learned in {sides.own.environment}, whose observations have "
+        f"{names[first]} in column {first}, but {sides.other.environment} has {wanted[first]} "
         "there: it cannot be carried there"
     )
 
