@@ -329,18 +329,18 @@ def test_an_environment_is_made_once_and_used(tmp_path, monkeypatch):
 
 @pytest.mark.slow  # makes environments
 @pytest.mark.parametrize(
-    ("settings", "words"),
+    "settings",
     [
-        ({"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}, "No matching distribution found"),
+        {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""},
         # Nobody listens at the port 9 of this machine.
-        ({"PIP_INDEX_URL": "http://127.0.0.1:9/", "PIP_RETRIES": "0"}, "it needs a network"),
+        {"PIP_INDEX_URL": "http://127.0.0.1:9/", "PIP_RETRIES": "0"},
     ],
 )
-def test_without_packages_the_command_says_so(tmp_path, monkeypatch, settings, words):
+def test_without_packages_the_command_says_so(tmp_path, monkeypatch, settings):
     for name, value in {"PIP_CONFIG_FILE": os.devnull, **settings}.items():
         monkeypatch.setenv(name, value)
     peers = Peers("Tiny", ("a-peer-that-is-nowhere==1.0",))
-    with pytest.raises(InputError, match=f"Tiny could not be made: .*{words}"):
+    with pytest.raises(InputError, match=r"Tiny could not be made: .*it needs a network"):
         python_of(peers, tmp_path, str)
 
 

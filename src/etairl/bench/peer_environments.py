@@ -77,6 +77,7 @@ def python_of(peers: Peers, folder: Path, tell: Tell) -> Path:
     python, ready = home / "bin" / "python", home / "ready"
     if ready.is_file() and python.is_file():
         return python
+    folder.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(folder).free / 1e9
     if free < GIGABYTES:
         raise InputError(
@@ -130,7 +131,8 @@ def why_pip_failed(lines: list[str]) -> str:
     if "No space left" in text or "Errno 28" in text:
         return "there is no space left; make room, or name another place with --keep FOLDER"
     away = ("NewConnectionError", "Failed to establish", "Temporary failure in name", "timed out")
-    if any(words in text for words in (*away, "ConnectionError", "ProxyError", "SSLError")):
+    away += ("ConnectionError", "ProxyError", "SSLError", "(from versions: none)")
+    if any(words in text for words in away):
         return "pip cannot reach where packages come from; it needs a network (or pip's settings)"
     if "ensurepip" in text:
         return "this Python cannot make environments; install its venv package"
