@@ -124,9 +124,15 @@ def scale(world: World, expert: Path | None, episodes: int) -> Callable[[Traject
         def best(rng: np.random.Generator | None, seen: np.ndarray) -> np.ndarray:
             return known(rng, seen[:, :-1] if marked else seen)
 
-    low = float(play(world, None, episodes, True).returns.mean())
-    high = {k: float(play(world, best, episodes, k).returns.mean()) for k in (False, True)}
-    return lambda t, drawn: (float(t.returns.mean()) - low) / (high[drawn] - low)
+    low = mean_return(play(world, None, episodes, True))
+    high = {kind: mean_return(play(world, best, episodes, kind)) for kind in (False, True)}
+    return lambda t, drawn: (mean_return(t) - low) / (high[drawn] - low)
+
+
+def mean_return(t: Trajectories) -> float:
+    """Of episodes with rewards."""
+    assert t.returns is not None
+    return float(t.returns.mean())
 
 
 def measure(study: Study, expert: Path | None, episodes: int) -> list[dict[str, Any]]:
@@ -146,10 +152,10 @@ def measure(study: Study, expert: Path | None, episodes: int) -> list[dict[str, 
             for drawn, kind in ((False, "greedy"), (True, "drawn")):
                 played = play(world, policy, episodes, drawn)
                 row |= {f"score_{kind}": round(scales[world](played, drawn), 4)}
-                row |= {f"return_{kind}": round(float(played.returns.mean()), 2)}
+                row |= {f"return_{kind}": round(mean_return(played), 2)}
                 task = make_task(world.env, 1, horizon=world.horizon).multi
-                if task is not None:
-                    ends = played.final_observations
+                ends = played.final_observations
+                if task is not None and ends is not None:
                     row |= {f"solved_{kind}": float(task.success(ends).mean())}
             rows.append(row)
     return rows
@@ -170,7 +176,7 @@ def table(rows: list[dict[str, Any]]) -> None:
 
 def main() -> None:
     """Do what the command line says."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("what", choices=("retrain", "table"))
     parser.add_argument("study", type=Path)
     parser.add_argument("--expert", type=Path, help="an expert of the lame Ant")
