@@ -120,9 +120,8 @@ class SAC(ActorSolver[SACState]):
         """
         key_target, key_actor = jax.random.split(key)
         judged, (loss_q, q) = self.critics_step(state, batch, key_target)
-        acted, (loss_pi, entropy) = self.actor_step(judged, batch, key_actor)
+        new, (loss_pi, entropy) = self.actor_step(judged, batch, key_actor, critics_only)
         temperature = jnp.exp(state.log_temperature)
-        new = judged if critics_only else acted
         return new, SACInfo(loss_q, loss_pi, temperature, entropy, q)
 
     def critics_step(
@@ -157,15 +156,17 @@ class SAC(ActorSolver[SACState]):
         return state._replace(critics=critics, targets=targets, critic_optimiser=optimiser), info
 
     def actor_step(
-        self, state: SACState, batch: Batch, key: PRNGKeyArray
+        self, state: SACState, batch: Batch, key: PRNGKeyArray, stays: bool = False
     ) -> tuple[SACState, tuple[Scalar, Scalar]]:
-        """One gradient step of the actor, and of its temperature; its loss and entropy."""
+        """One step of the actor and its temperature, unless both stay; its loss and entropy."""
         mask, obs = self.in_world(batch.obs), self.seen(state, batch.obs)
         (loss, entropy), grads = jax.value_and_grad(actor_loss, has_aux=True)(
             *(state.actor, self.head, state.critics, state.reference),
             *(jnp.exp(state.log_temperature), obs, mask, key, self.omega),
         )
-        return self.policy_step(state, grads, batch.expert, entropy, mask), (loss, entropy)
+        if not stays:
+            state = self.policy_step(state, grads, batch.expert, entropy, mask)
+        return state, (loss, entropy)
 
     def updates(
         self,
