@@ -37,6 +37,7 @@ from etairl.types import Policy, Trajectories
 
 CHANGED = {NAVIGATION: SHIFTED_NAVIGATION, "Ant-v5": LAME_ANT}
 WALKS = "etairl-ShiftedNavigation-v0-100x50"
+MEASURED_LITTLE = ("--remaining-cycles", "5", "--measure-every", "20")  # `table` does that
 SEED = 7_000_003  # of episodes: no training had it
 
 
@@ -61,13 +62,13 @@ def fresh(study: Study, job: Job, changed: bool) -> Path:
 def retrain(study: Study, expert: Path | None) -> None:
     """Fresh policies on all costs, one after the other."""
     for changed, job in product((True, False), finished(study)):
-        target, words = fresh(study, job, changed), list[str]()
+        target, words = fresh(study, job, changed), [*MEASURED_LITTLE]
         if changed:
             demos = _demonstrations(job.config.env, expert)
             if demos is None:
                 print(f"{job.name}: no expert of {CHANGED[job.config.env]}, left out")
                 continue
-            words = ["--env", CHANGED[job.config.env], "--demos", demos]
+            words += ["--env", CHANGED[job.config.env], "--demos", demos]
             words += ["--horizon", str(job.config.horizon)]
         if RunDirectory(target).finished:
             continue
@@ -129,9 +130,11 @@ def scale(world: World, expert: Path | None, episodes: int) -> Callable[[Traject
 
 
 def measure(study: Study, expert: Path | None, episodes: int) -> list[dict[str, Any]]:
-    """A row for each policy of each run."""
+    """A row for each policy of each run that has learned, whether or not it has measured itself."""
     rows, scales = list[dict[str, Any]](), dict[World, Callable[[Trajectories, bool], Any]]()
-    for job in finished(study):
+    for job in study.jobs:
+        if not (study.run_path(job) / "policy.safetensors").is_file():
+            continue
         c = job.config
         for (name, changed), policy in policies(study, job).items():
             world = World(CHANGED[c.env] if changed else c.env, c.horizon, c.mode)

@@ -24,15 +24,24 @@ def encode(settings: Any) -> Any:
 
 def for_json(value: Any) -> Any:
     """Dataclasses and tuples as JSON has them; a number it has no word for (NaN) becomes None."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return for_json({f.name: getattr(value, f.name) for f in fields(value)})
+
+    def plain(part: Any) -> Any:
+        if is_dataclass(part) and not isinstance(part, type):
+            return with_parts({f.name: getattr(part, f.name) for f in fields(part)}, plain)
+        return None if isinstance(part, float) and not math.isfinite(part) else part
+
+    return with_parts(value, plain)
+
+
+def with_parts(value: Any, change: Callable[[Any], Any]) -> Any:
+    """The same mappings and lists, as JSON has them, with every other part of them changed."""
     if (named := getattr(value, "_asdict", None)) is not None:
-        return for_json(named())
+        value = named()
     if isinstance(value, Mapping):
-        return {key: for_json(item) for key, item in value.items()}
+        return {key: with_parts(item, change) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [for_json(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        return [with_parts(item, change) for item in value]
+    return change(value)
 
 
 def decode(

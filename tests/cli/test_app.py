@@ -139,6 +139,17 @@ def test_a_cut_file_is_one_sentence(file):
     assert "is not an npz file, or it is damaged" in cut.stderr
 
 
+@pytest.mark.usefixtures("file")
+def test_a_damaged_run_is_one_sentence_with_what_to_do():
+    Path("run").mkdir()
+    Path("run/config.json").write_text('{"env": ')
+    said = call("evaluate", "run")
+    assert said.returncode == 2
+    assert said.stderr.startswith("etairl evaluate: run/config.json: cannot be read")
+    assert said.stderr.endswith("; copy the folder again from where it is whole, or make it anew\n")
+    assert said.stderr.count("\n") == 1
+
+
 def test_eta_json_has_the_promised_keys():
     assert (
         json.loads(call("eta", "uniform", "--json").stdout)["sampler"] == "exact"

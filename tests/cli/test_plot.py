@@ -58,7 +58,7 @@ def made(folder: Path, rows: int = 30, finished: bool = True, **settings) -> Pat
                 ("random", None, -1200.0, 0.0),
             )
         ]
-        last = {"cycles": 4, "return": -949.5, "return_std": 445.9, "score": 0.2}
+        last = {"cycles": min(rows, 4), "return": -949.5, "return_std": 445.9, "score": 0.2}
         last |= {"mmd2_mu": distance(0.3), "mmd2_rho": distance(0.2), "beside": "demonstrations"}
         result = {"cycles": rows, "transitions": 1000 * rows, "remaining": last}
         result |= {"expert_return": -140.0, "best": {"cycle": 7, "mmd2_mu": 0.1}, "fresh": fresh}
@@ -124,6 +124,13 @@ def test_the_end_of_a_run_begins_with_what_the_policy_does(columns, tmp_path, mo
     assert words.index("-150.0") < words.index("all transitions were made") < words.index("-949.5")
     assert f"etairl evaluate {run} # more episodes" in words
     assert all(len(line) <= columns for line in lines if str(run) not in line)
+
+
+def test_one_cycle_is_one_cycle(tmp_path, capsys):
+    print_result(made(tmp_path / "run", rows=1))
+    said = capsys.readouterr().out
+    assert "1,000 in 1 cycle\n" in said
+    assert "last 1 cycle, learning" in said
 
 
 def test_ctrl_c_while_the_program_exits_says_nothing():

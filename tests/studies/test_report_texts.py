@@ -1,5 +1,6 @@
 """Reports of whatever users call their things, and reports on a phone."""
 
+import json
 import re
 import shutil
 from dataclasses import replace
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from browser import browse, needs_chromium, on_a_phone
+from devtools import driven
 from made_up import made_up_study
 
 from etairl.cli.app import main
@@ -124,3 +126,30 @@ def test_figure_1_on_a_phone(tmp_path):
     assert wide == marked  # whatever scrolls says so, and is reached by the keyboard
     assert wide > 0
     assert elements.count('<tr class="claim') == 18
+
+
+@needs_chromium
+def test_names_of_levels_that_are_alike_do_not_cover_each_other(tmp_path):
+    written = study_page(report_data(as_study([ROOT / "results" / "figure1"], None)))
+    head, data = written.split('id="data">')
+    data, rest = data.split("</script>", 1)
+    shown = json.loads(data)
+    for levels in shown["levels"].values():
+        for metric in levels:
+            levels[metric] = {"expert": 0.05, "clone": 0.051, "floor": 0.049}
+    written = f'{head}id="data">{json.dumps(shown)}</script>{rest}'
+    page = tmp_path / "page.html"
+    page.write_text(written)
+    with driven() as browser:
+        browser.open(page.as_uri())
+        boxes = browser.js(
+            "[...document.querySelectorAll('#curve-chart svg')].map((x) => "
+            "[...x.querySelectorAll('.halo')].map((t) => { const b = t.getBoundingClientRect(); "
+            "return [b.left, b.right, b.top, b.bottom]; }))"
+        )
+    assert any(len(texts) == 3 for texts in boxes)
+    for texts in boxes:
+        for i, (left, right, top, bottom) in enumerate(texts):
+            for other in texts[:i]:
+                apart = right <= other[0] or other[1] <= left
+                assert apart or bottom <= other[2] or other[3] <= top

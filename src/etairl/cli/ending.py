@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.markup import escape
 
-from etairl.cli.console import facts, out, table
+from etairl.cli.console import counted, facts, out, table
 from etairl.evaluation.floors import is_hint
 from etairl.runs import read_result
 from etairl.training.behaviour import titled
@@ -67,10 +67,10 @@ def _course(result: dict[str, Any]) -> list[tuple[str, str]]:
     alike = result.get("same_kind") or last
     mu, rho = alike["mmd2_mu"], alike["mmd2_rho"]
     beside_whom = f", from {alike['beside']}" if "beside" in alike else ""
-    cycles = f"last {last['cycles']} cycles, learning"
+    cycles = f"last {counted(last['cycles'], 'cycle')}, learning"
     rows = [
         *_decisions(result),
-        ("transitions", f"{result['transitions']:,} in {result['cycles']} cycles"),
+        ("transitions", f"{result['transitions']:,} in {counted(result['cycles'], 'cycle')}"),
         (
             "return",
             f"{last['return']:.1f} ± {last['return_std']:z.1f}, {cycles}",

@@ -28,6 +28,12 @@ from etairl.types import InputError, Trajectories
 EXACT = 20_000
 """Steps of both sides up to which the sums are exact; beyond, random features count all steps."""
 Compared = Literal["pairs", "states"]
+METRIC_NAMES = {
+    "mmd2_rho": "MMD² of ρ",
+    "mmd2_mu": "MMD² of μ",
+    "score": "score",
+    "success": "share of tasks solved",
+}
 _BLOCKS = 10  # of time, in an episode
 
 

@@ -12,11 +12,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from etairl.evaluation.matching import METRIC_NAMES
 from etairl.figures.panels import BLUE, GREEN, GREY, RED, legend_below, literal, unframed
 from etairl.figures.results import FEW_SEEDS, Results, SettingStats, in_order, weighting
 
 _INKS = {"mmd2_rho": BLUE, "mmd2_mu": GREEN, "score": RED}
-_LABELS = {"mmd2_rho": "MMD² of ρ", "mmd2_mu": "MMD² of μ", "score": "score"}
 _DASHES = {"mmd2_rho": "-", "mmd2_mu": "--"}
 _Y = "MMD² to the demonstrations"
 _FLOOR = "expert's floor"
@@ -46,7 +46,7 @@ def weighting_figure(results: Results, arm: str, title: str) -> Figure | None:
             if side is None:
                 continue
             entries = results.of(env, arm, metric)
-            label, ink = _LABELS[metric], _INKS[metric]
+            label, ink = METRIC_NAMES[metric], _INKS[metric]
             for family in _families(entries):
                 at = [places[e["eta"]] + shift for e in family]
                 _line(side, results, family, metric, at, color=ink, label=label)
@@ -57,7 +57,7 @@ def weighting_figure(results: Results, arm: str, title: str) -> Figure | None:
         if right is None:
             continue
         if env == envs[-1]:
-            right.set_ylabel(_LABELS["score"], color=_INKS["score"], fontsize=8)
+            right.set_ylabel(METRIC_NAMES["score"], color=_INKS["score"], fontsize=8)
         right.tick_params(axis="y", colors=_INKS["score"], labelsize=7)
         right.spines["top"].set_visible(False)
         _from_zero(right)
@@ -87,7 +87,13 @@ def families_figure(results: Results, arm: str, title: str) -> Figure | None:
                 at = [places[e["eta"]] + shift for e in family]
                 style = {"color": ink, "linestyle": _DASHES[metric]}
                 _line(
-                    axes, results, family, metric, at, label=f"{words}: {_LABELS[metric]}", **style
+                    axes,
+                    results,
+                    family,
+                    metric,
+                    at,
+                    label=f"{words}: {METRIC_NAMES[metric]}",
+                    **style,
                 )
             _floor(axes, results.floor(env, metric), GREY)
         _weighting_axis(axes, places)
@@ -113,7 +119,7 @@ def discount_figure(results: Results, title: str) -> Figure | None:
             family = [(gamma, e) for gamma, e in results.gail(env) if e.get(metric)]
             at = [gammas.index(gamma) + shift for gamma, _ in family]
             entries = [e for _, e in family]
-            style, words = {"linestyle": _DASHES[metric]}, _LABELS[metric]
+            style, words = {"linestyle": _DASHES[metric]}, METRIC_NAMES[metric]
             _line(axes, results, entries, metric, at, color=BLUE, label=f"GAIL: {words}", **style)
             if megan and megan[0].get(metric):
                 _level(axes, results, megan[0], metric, len(gammas) - 0.55 + shift)
@@ -150,7 +156,9 @@ def arms_figure(results: Results, metric: str, title: str) -> Figure | None:
         for row, entry in enumerate(known[env]):
             mean, dots = entry[metric]["mean"], _dots(results, entry, metric)
             axes.plot(dots, [row + 0.22] * len(dots), ".", color=ink, alpha=0.5, markersize=4)
-            axes.plot([mean["value"]], [row], "o", color=ink, markersize=4, label=_LABELS[metric])
+            axes.plot(
+                [mean["value"]], [row], "o", color=ink, markersize=4, label=METRIC_NAMES[metric]
+            )
             if mean["low"] is not None:
                 axes.plot([mean["low"], mean["high"]], [row, row], color=ink, linewidth=1.2)
         level = results.floor(env, metric)
@@ -159,7 +167,7 @@ def arms_figure(results: Results, metric: str, title: str) -> Figure | None:
         labels = [literal(f"{arms[e['arm']]}, {weighting(e['eta']).label}") for e in known[env]]
         axes.set_yticks(range(len(labels)), labels, fontsize=7)
         axes.invert_yaxis()
-        axes.set_xlabel(_LABELS[metric], fontsize=8)
+        axes.set_xlabel(METRIC_NAMES[metric], fontsize=8)
         axes.set_xlim(left=min(0.0, axes.get_xlim()[0]) if axes.dataLim.x0 < 0.0 else 0.0)
         unframed(axes)
     _legend(figure)
@@ -240,7 +248,7 @@ def _line(
 def _level(axes: Axes, results: Results, entry: SettingStats, metric: str, at: float) -> None:
     """A mean with its interval across the whole panel."""
     mean, dots = entry[metric]["mean"], _dots(results, entry, metric)
-    label = f"best MEGAN: {_LABELS[metric]}"
+    label = f"best MEGAN: {METRIC_NAMES[metric]}"
     axes.axhline(mean["value"], color=RED, linestyle=_DASHES[metric], linewidth=1.3, label=label)
     if mean["low"] is not None:
         axes.axhspan(mean["low"], mean["high"], color=RED, alpha=0.1, linewidth=0)

@@ -14,11 +14,12 @@ from typing import Literal
 
 import numpy as np
 
+from etairl.evaluation.matching import METRIC_NAMES
 from etairl.evaluation.ratios import AT_FLOOR, Change
 from etairl.evaluation.significance import holm, power_of
 from etairl.evaluation.statistics import Interval, Paired, compare
 from etairl.studies.summary import DISTANCES, ResultRow
-from etairl.studies.wording import METRIC_NAMES, number, percent, seeds_in_words
+from etairl.studies.wording import number, percent, seeds_in_words
 
 StudyVerdict = Literal["replicated", "not replicated", "undecided"]
 SHORTFALL = "shortfall"

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from etairl.evaluation.matching import METRIC_NAMES
 from etairl.markup import markdown_code, markdown_table, markdown_text, plain_text
 from etairl.studies.study_folder import Study
-from etairl.studies.wording import METRIC_NAMES, mean_and_half
+from etairl.studies.wording import mean_and_half
 
 _COLUMNS = ("mmd2_rho", "mmd2_mu", "score")
 

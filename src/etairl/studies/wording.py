@@ -3,13 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-METRIC_NAMES = {
-    "mmd2_rho": "MMD² of ρ",
-    "mmd2_mu": "MMD² of μ",
-    "score": "score",
-    "success": "share of tasks solved",
-}
-
 
 def measured_before(old: int, runs: int) -> str | None:
     """What to know of results that were measured before version 0.3; None where none were."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from etairl.decoding import with_parts
 from etairl.training.flat import flatten
 from etairl.training.presets import PRESETS
 from etairl.training.settings import TrainConfig
@@ -44,10 +45,9 @@ def differing(settings: Sequence[Mapping[str, Any]], apart: Collection[str] = ()
 
 def without_folders(value: Any) -> Any:
     """Settings or results without the folders of the machine: of a path its last name is left."""
-    if isinstance(value, dict):
-        return {key: without_folders(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [without_folders(part) for part in value]
-    if isinstance(value, str) and (Path(value).is_absolute() or value.startswith("~")):
-        return Path(value).name
-    return value
+
+    def last_name(part: Any) -> Any:
+        is_path = isinstance(part, str) and (Path(part).is_absolute() or part.startswith("~"))
+        return Path(part).name if is_path else part
+
+    return with_parts(value, last_name)

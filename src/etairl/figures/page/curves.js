@@ -62,7 +62,12 @@ const curves = (() => {
       const alone = rows.length === 1;
       f.svg.append(make("path", { ...line(i), d: `M${rows.map((r) => place(r[0], r[1])).join("L")}${alone ? "h0" : ""}`, ...(alone ? { style: `${ink(i)}; stroke-width: 8; stroke-linecap: round`, "data-alone": "" } : {}) }));
     }
-    for (const [kind, v] of marks) f.svg.append(make("text", { class: "halo", x: f.right - 2, y: f.y(v) + (f.y(v) < 26 ? 13 : -4), "text-anchor": "end" }, KINDS[kind][1]));
+    const taken = [];
+    for (const [kind, v] of marks) {
+      const y = f.y(v) + (f.y(v) < 26 ? 13 : -4), near = taken.filter((other) => Math.abs(other - y) < 13).length;
+      taken.push(y);
+      f.svg.append(make("text", { class: "halo", x: f.right - 2 - 42 * near, y, "text-anchor": "end" }, KINDS[kind][1]));
+    }
     const cursor = make("line", { class: "cursor", y1: 10, y2: f.bottom, x1: -9, x2: -9 });
     const hit = make("rect", { x: f.left, y: 0, width: f.right - f.left, height: f.bottom, fill: "transparent", class: "hit" });
     const longest = Math.min(34, Math.max(...shown.map((s) => names[s.i].length)));
