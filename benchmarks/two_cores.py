@@ -1,19 +1,23 @@
 """Critics and actor of soft actor-critic at once, beside in turn: how fast, and what is learned.
 
+    taskset -c 0 python benchmarks/two_cores.py parts
     python benchmarks/two_cores.py updates
     python benchmarks/two_cores.py learning
 
-`updates` prints milliseconds of one update, the fastest of many short rounds in turn: on a busy
-machine that is what comes nearest to an idle one. `learning` plays on the true cost, by block size.
+`parts` prints where the time of a cycle goes. `updates` prints milliseconds of one update, the
+fastest of many short rounds in turn: on a busy machine that is what comes nearest to an idle one.
+`learning` plays on the true cost, by block size.
 """
 
 import sys
 import time
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from etairl.bench.cycle_speed import Stopwatch
 from etairl.buffers import EpisodeBuffer
 from etairl.experience import Experience
 from etairl.rollouts import collect
@@ -23,10 +27,63 @@ from etairl.solvers.sac_config import OffPolicy, SACConfig
 from etairl.solvers.sac_state import SACDraw
 from etairl.solvers.solver import Batch
 from etairl.tasks import make_task
+from etairl.training.flat import configure
+from etairl.training.preparation import prepare
 from etairl.types import Spec
 
 SPEC = Spec(17, 6, (-1.0,) * 6, (1.0,) * 6)
 """the sizes of HalfCheetah"""
+
+
+def parts(cycles: int = 6) -> None:
+    """Of the preset off-policy with an update for each transition; the fastest of some cycles."""
+    settings = {"env": "HalfCheetah-v5", "demos": "HalfCheetah-v5-25x500", "mode": "fixed"}
+    prepared = prepare(configure("off-policy", updates_per_step=1.0, horizon=50, **settings))
+    task, solver, cost = Stopwatch(prepared.task), prepared.game.solver, prepared.game.cost
+    clocks = {"draw": Clock(solver.draw), "solver": Clock(solver.updates)}
+    clocks["cost"] = Clock(cost.updates)
+    timed = replace(
+        prepared.game,
+        solver=with_clocks(solver, draw=clocks["draw"], updates=clocks["solver"]),
+        cost=with_clocks(cost, updates=clocks["cost"]),
+    )
+    found = []
+    rounds = prepared._replace(task=task, game=timed).cycles()
+    for _ in range(cycles):
+        task.seconds, start = 0.0, time.perf_counter()
+        next(rounds)
+        whole = time.perf_counter() - start
+        taken = {name: clock.taken() for name, clock in clocks.items()}
+        found.append({"whole": whole, "simulator": task.seconds, **taken})
+    fastest = min(found[1:], key=lambda seconds: seconds["whole"])
+    print({name: f"{x / fastest['whole']:.1%}" for name, x in fastest.items()})
+
+
+class Clock:
+    """A function that adds up its seconds."""
+
+    def __init__(self, function):
+        self.function, self.seconds = function, 0.0
+
+    def __call__(self, *args, **options):
+        """Its result, ready."""
+        start = time.perf_counter()
+        result = jax.block_until_ready(self.function(*args, **options))
+        self.seconds += time.perf_counter() - start
+        return result
+
+    def taken(self) -> float:
+        """Since the last time."""
+        seconds, self.seconds = self.seconds, 0.0
+        return seconds
+
+
+def with_clocks(player, **clocks):
+    """A player of the game, some of whose functions are timed."""
+    timed = replace(player)
+    for name, clock in clocks.items():
+        object.__setattr__(timed, name, clock)
+    return timed
 
 
 def updates(rounds: int = 150) -> None:
@@ -103,4 +160,4 @@ def learned(task, play: OffPolicy, steps: int, seed: int, layer_norm: bool) -> l
 
 
 if __name__ == "__main__":
-    {"updates": updates, "learning": learning}[sys.argv[1]]()
+    {"parts": parts, "updates": updates, "learning": learning}[sys.argv[1]]()
