@@ -15,7 +15,7 @@ import etairl
 from etairl.algorithms.girl import GirlConfig
 from etairl.cli.app import main
 from etairl.cli.console import Meter
-from etairl.cli.running import follow
+from etairl.cli.running import RunOptions, follow
 from etairl.costs.adversarial import DiscriminatorConfig
 from etairl.costs.discriminator import GanConfig
 from etairl.demos import Demos, save_demos
@@ -83,7 +83,7 @@ def test_ctrl_c_after_the_last_cycle_stops_before_what_comes_next(
 
     monkeypatch.setattr(Meter, "stage", stage)
     with pytest.raises(KeyboardInterrupt, match="is kept at 960 transitions; resume it with"):
-        follow(TINY, tmp_path / "stopped", checkpoint_seconds=1000.0)
+        follow(TINY, tmp_path / "stopped", RunOptions(checkpoint_seconds=1000.0))
     assert "stopping soon" in capsys.readouterr().err
     assert not RunDirectory(tmp_path / "stopped").finished
     with open_run(TINY, tmp_path / "stopped", resume=True) as run:
