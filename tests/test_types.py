@@ -60,7 +60,7 @@ def test_odd_offsets_and_episodes_are_refused():
         episodes([3, 1, 4]).take(np.array([3]))
     with pytest.raises(InputError, match="store both alike"):
         episodes([3], final_observations=np.zeros((1, 2), np.float32))
-    with pytest.raises(InputError, match=r"is 1e\+200 \(1 values"):
+    with pytest.raises(InputError, match=r"is 1e\+200 \(1 value "):
         episodes([3], rewards=np.array([0, 0, 1e200]))
     with pytest.raises(InputError, match="float32 or float64, got float16"):
         episodes([3], observations=np.zeros((3, 2), np.float16))

@@ -114,12 +114,14 @@ def test_a_run_that_was_stopped_ends_with_the_bytes_of_an_unbroken_one(
 
 
 def test_stopped_in_the_last_cycle(tmp_path, stopping):
-    """Everything is trained; the same command only finishes and records."""
+    """Everything is trained; the same command only finishes and records, if nobody stops it."""
     assert train(tmp_path / "unbroken", "Pendulum-v1") == 0
     stopping(read_metrics(tmp_path / "unbroken")[-1]["cycle"])
     assert train(tmp_path / "late", "Pendulum-v1") == 130
     assert not RunDirectory(tmp_path / "late").finished
     stopping(1)
+    assert train(tmp_path / "late", "Pendulum-v1") == 130
+    stopping(1000)
     assert train(tmp_path / "late", "Pendulum-v1") == 0
     assert contents(tmp_path / "late") == contents(tmp_path / "unbroken")
     assert (tmp_path / "late/Pendulum-v1-2x30.npz").is_file()
@@ -288,7 +290,7 @@ def test_a_planner_records_without_training(tmp_path, capsys):
     assert card["training"] is None
     assert card["playing"] == "greedy"
     assert main(["expert", "-o", str(tmp_path / "x"), "--env", "Hopper-v5", "--planner"]) == 2
-    assert "Hopper-v5 has no planner (there is one for FetchReach-v4" in capsys.readouterr().err
+    assert "Hopper-v5 has no planner; there is one for FetchReach-v4" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
 
 

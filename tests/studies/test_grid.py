@@ -343,5 +343,6 @@ def test_an_environment_of_ones_own_says_its_time_limit(tmp_path, monkeypatch):
         "point = 'gymnasium.envs.classic_control.pendulum:PendulumEnv'\n"
         "gymnasium.register('Limited-v0', entry_point=point, max_episode_steps=37)\n"
     )
-    file = write(tmp_path, '[settings]\nenv = "limited_module:Limited-v0"')
+    settings = '[settings]\nenv = "limited_module:Limited-v0"\ndemos = "to-come.npz"'
+    file = write(tmp_path, settings)
     assert {job.config.horizon for job in read_grid(file, trust=True).jobs} == {37}

@@ -217,7 +217,7 @@ class Blind(gymnasium.Env):
 
 def test_environments_that_cannot_be_drawn():
     gymnasium.register("Blind-v0", entry_point=Blind)
-    with pytest.raises(InputError, match=r"Blind-v0 cannot be drawn: it has no render mode"):
+    with pytest.raises(InputError, match=r"Blind-v0 cannot be drawn: its render modes are none"):
         scene("Blind-v0")
     with pytest.raises(InputError, match="CheetahRun-v1 cannot be drawn: Gymnasium does not have"):
         scene("CheetahRun-v1")

@@ -81,7 +81,18 @@ def follow(
                 )
             if run.resumed:
                 say(f"resuming {path}")
-            _play(run, config, options)
+            frozen = "" if config.frozen_cost is None else "a fresh policy on the frozen cost of "
+            seen = stack.enter_context(_tracked(run, options))
+            play_through(
+                run,
+                f"{frozen}{config.algorithm} on {config.env}",
+                config.girl.transitions,
+                lambda _, speed: _note(run.rows, speed),
+                f"resume it with: {resume_command(run.directory.path, config)}",
+                run.prepared.warnings(),
+                _new_warnings(run, seen),
+                options.quiet,
+            )
     if options.json:
         print_json({"run": str(path), **read_result(path)})
     elif not (options.quiet or already):
@@ -94,21 +105,6 @@ def _say(sentence: str) -> None:
 
 def _say_nothing(_: str) -> None:
     """Nobody listens."""
-
-
-def _play(run: Session, config: TrainConfig, options: RunOptions) -> None:
-    frozen = "" if config.frozen_cost is None else "a fresh policy on the frozen cost of "
-    with _tracked(run, options) as seen:
-        play_through(
-            run,
-            f"{frozen}{config.algorithm} on {config.env}",
-            config.girl.transitions,
-            lambda _, speed: _note(run.rows, speed),
-            f"resume it with: {resume_command(run.directory.path, config)}",
-            run.prepared.warnings(),
-            _new_warnings(run, seen),
-            options.quiet,
-        )
 
 
 class _GeneratorMeter:

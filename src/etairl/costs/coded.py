@@ -81,7 +81,9 @@ class CodedConfig(CostConfig):
     def make(self, world: World) -> "CodedCost":
         if self.codes and world.spec.obs_dim <= self.codes:
             raise InputError(f"{self.codes} codes leave no column of the observation for a state")
-        spec = replace(world.spec, obs_dim=world.spec.obs_dim - self.codes)
+        left, names = world.spec.obs_dim - self.codes, world.spec.observation_names
+        # The code is the last columns.
+        spec = replace(world.spec, obs_dim=left, observation_names=names and names[:left])
         view = View(spec, self.pairs.inputs, world.absorbing)
         return CodedCost(self, Discriminator(self.pairs, view))
 

@@ -181,7 +181,7 @@ def _differences(jobs: Sequence[Job]) -> dict[str, Any]:
             {"cell": list(cell), "values": [values.get(n) for n in differ]}
             for cell, values in flat.items()
         ],
-        "common": {n: first[n] for n in names if n not in (*differ, *apart)},
+        "common": {n: first.get(n) for n in names if n not in (*differ, *apart)},
         "preset": {"name": near.preset, "changes": changes},
     }
     return without_folders(differences)  # a page is sent around
