@@ -79,6 +79,7 @@ def test_rows_arrive_and_a_resumed_run_goes_on(name, service, tmp_path, monkeypa
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("default")  # theirs are not ours
 @pytest.mark.parametrize("name", ["wandb", "mlflow"])
 def test_the_libraries_themselves_offline(name, tmp_path, monkeypatch):
     if importlib.util.find_spec(name) is None:
