@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,6 @@ LEFT = (
 
 @pytest.mark.slow
 @needs_chromium
-@pytest.mark.skipif(find_spec("mkdocs") is None, reason="the extra docs is not installed")
 def test_every_page_works_offline_and_fits_a_phone(tmp_path: Path):
     """No request but for files that are there, no formula unset, nothing sticks out."""
     words = ["-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(tmp_path / "site")]

@@ -19,7 +19,7 @@ from typing_extensions import override
 from etairl.buffers import EpisodeBuffer, Episodes
 from etairl.experience import Experience, IndexSampler
 from etairl.hyper import enabled, traced
-from etairl.networks import MLP, Rows, Scalar, towards
+from etairl.networks import MLP, Rows, Scalar
 from etairl.solvers.implied_cost import ImpliedCost
 from etairl.solvers.iq_config import IQConfig
 from etairl.solvers.iq_losses import (
@@ -31,7 +31,6 @@ from etairl.solvers.iq_losses import (
 )
 from etairl.solvers.on_sac import OnSAC
 from etairl.solvers.sac import SAC
-from etairl.solvers.sac_losses import actor_loss
 from etairl.solvers.sac_state import SACDraw, SACState
 from etairl.solvers.solver import Batch, ExpertPairs, in_scans
 
@@ -142,19 +141,11 @@ class IQ(OnSAC[SACState]):
             return total + start_loss(v, q[:, :many], backup[:many], bound, gamma), q
 
         (loss_q, q), grads = jax.value_and_grad(loss, has_aux=True)(state.critics)
-        critics, critic_optimiser = plain.step(
-            config.critic_lr, grads, state.critic_optimiser, state.critics
+        shown = ExpertPairs(sides.expert.obs, sides.expert.act)
+        acting = both._replace(expert=shown if enabled(plain.play.cloning) else None)
+        new, (loss_pi, entropy) = plain.actor_step(
+            plain.critics_moved(state, grads), acting, key_actor, critics_only
         )
-        (loss_pi, entropy), grads = jax.value_and_grad(actor_loss, has_aux=True)(
-            *(state.actor, head, critics, state.reference, temperature, obs, mask, key_actor),
-            plain.omega,
-        )
-        if not critics_only:
-            shown = ExpertPairs(sides.expert.obs, sides.expert.act)
-            cloned = shown if enabled(plain.play.cloning) else None
-            state = plain.policy_step(state, grads, cloned, entropy, mask)
-        targets = towards(config.polyak, state.targets, critics)
-        new = state._replace(critics=critics, targets=targets, critic_optimiser=critic_optimiser)
         reward = q.mean(axis=0) - backup
         paid = (jnp.where(own, reward, 0.0).mean(), jnp.where(own, 0.0, reward).mean())
         info = (loss_q, loss_pi, temperature, entropy, q.mean(), *(2.0 * part for part in paid))

@@ -149,11 +149,15 @@ class SAC(ActorSolver[SACState]):
         info, grads = jax.value_and_grad(critic_loss, has_aux=True)(
             state.critics, head, obs, batch.act, jax.lax.stop_gradient(target)
         )
+        return self.critics_moved(state, grads), info
+
+    def critics_moved(self, state: SACState, grads: MLP) -> SACState:
+        """The critics one step on, by these gradients, and their targets after them."""
         critics, optimiser = self.step(
-            config.critic_lr, grads, state.critic_optimiser, state.critics
+            self.config.critic_lr, grads, state.critic_optimiser, state.critics
         )
-        targets = towards(config.polyak, state.targets, critics)
-        return state._replace(critics=critics, targets=targets, critic_optimiser=optimiser), info
+        targets = towards(self.config.polyak, state.targets, critics)
+        return state._replace(critics=critics, targets=targets, critic_optimiser=optimiser)
 
     def actor_step(
         self, state: SACState, batch: Batch, key: PRNGKeyArray, stays: bool = False
