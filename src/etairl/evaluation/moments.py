@@ -17,7 +17,8 @@ NOISE = 0.05
 """gaps that relabelled episodes reach more often are called noise"""
 _FEWEST = round(1.0 / NOISE)  # ways to relabel: with fewer no gap could be told from noise
 _DRAWS = 4000
-_USUAL = 4  # episodes that tell what is usual at a step
+USUAL = 4
+"""episodes that tell what is usual at a step"""
 
 OwnEpisodes = Float[np.ndarray, "own columns"]
 OtherEpisodes = Float[np.ndarray, "others columns"]
@@ -120,7 +121,7 @@ def excess(
     overall, horizon = float(usual.mean()), int(max(t.times.max(), others.times.max())) + 1
     sums = np.bincount(others.times, usual, minlength=horizon)[t.times]
     counts = np.bincount(others.times, minlength=horizon)[t.times]
-    enough = counts >= _USUAL  # the same steps of both sides, or they could not be compared
+    enough = counts >= USUAL  # the same steps of both sides, or they could not be compared
     if apart:
         sums, counts = sums - smooth, counts - 1
     means = np.where(enough, sums / np.maximum(counts, 1), overall)
