@@ -10,9 +10,10 @@ from etairl.tasks.navigation_world import LakeWorld
 from etairl.types import InputError, Trajectories
 
 LAKE, LAND = "#4287ca", "0.87"
+_MARK = {"markeredgecolor": "black", "linestyle": "none", "clip_on": False}  # whole at borders
 MARKS: dict[str, dict[str, Any]] = {
-    "start": {"marker": "o", "color": "white", "markeredgecolor": "black", "linestyle": "none"},
-    "target": {"marker": "s", "color": "#c82828", "markeredgecolor": "black", "linestyle": "none"},
+    "start": {"marker": "o", "color": "white", **_MARK},
+    "target": {"marker": "s", "color": "#c82828", **_MARK},
 }
 """told apart by their shapes: red and green look alike to many"""
 
