@@ -1,5 +1,7 @@
 """What explains a cost is right where the cost is known, and noise where it says nothing."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -171,6 +173,13 @@ def test_what_is_usual_at_a_step_takes_four_demonstrations():
         usual = episodes(np.zeros((many, 2, 1)))
         _, means = excess(episodes(np.zeros((1, 2, 1))), np.zeros(2), usual, values[: 2 * many])
         assert means.tolist() == expected
+
+
+def test_a_row_of_a_thinned_demonstration_stands_for_its_steps():
+    usual = replace(episodes(np.zeros((4, 2, 1))), spans=np.full(8, 3))
+    values = np.array([1.0, 5.0, 2.0, 5.0, 3.0, 5.0, 4.0, 5.0])
+    _, means = excess(episodes(np.zeros((1, 6, 1))), np.zeros(6), usual, values)
+    assert means.tolist() == [2.5, 2.5, 2.5, 5.0, 5.0, 5.0]
 
 
 @pytest.mark.parametrize("discrete", [False, True])

@@ -10,7 +10,7 @@ from etairl.tasks.navigation_world import LakeWorld
 from etairl.types import InputError, Trajectories
 
 LAKE, LAND = "#4287ca", "0.87"
-_MARK = {"markeredgecolor": "black", "linestyle": "none", "clip_on": False}  # whole at borders
+_MARK = {"markeredgecolor": "black", "linestyle": "none"}
 MARKS: dict[str, dict[str, Any]] = {
     "start": {"marker": "o", "color": "white", **_MARK},
     "target": {"marker": "s", "color": "#c82828", **_MARK},
@@ -32,7 +32,7 @@ def navigation_figure(walks: Trajectories) -> Figure:
         first = {"start": path[0], "target": target}
         for name, place in first.items():
             label = name if i == 0 else None
-            axes.plot(*place, **MARKS[name], markersize=7, label=label)
+            axes.plot(*place, **MARKS[name], markersize=7, label=label, clip_on=False)
     figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9)
     return figure
 

@@ -98,5 +98,7 @@ def _draw(axes: Any, path: np.ndarray, samples: np.ndarray, target: np.ndarray) 
     triangles = {"marker": "^", "linestyle": "", "markersize": 4, "alpha": 0.45}
     axes.plot(*samples.T, color=_SAMPLE, markeredgewidth=0, label="sampled", zorder=2, **triangles)
     axes.plot(*path.T, color=_PATH, linewidth=1.2, label="expert", zorder=3)
+    inside = path.shape[-1] > 2  # on a map the ends are whole at the borders, too
     for name, place in (("start", path[0]), ("target", target)):
-        axes.plot(*np.atleast_2d(place).T, **MARKS[name], markersize=8, label=name, zorder=4)
+        ends = np.atleast_2d(place).T
+        axes.plot(*ends, **MARKS[name], markersize=8, label=name, zorder=4, clip_on=inside)

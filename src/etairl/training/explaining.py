@@ -175,7 +175,8 @@ class _Look:
         is compared with the others; where too few are as long, with the mean over all steps.
         """
         shown, t = self._expert.trajectories, side.trajectories
-        alike = [np.flatnonzero(shown.times == time) for time in t.times[rows]]
+        times, held = shown.repeated().times, shown.row_of_step
+        alike = [held[times == time] for time in t.times[rows]]
         others = [
             among if side is not self._expert else among[among != row]
             for row, among in zip(rows, alike, strict=True)

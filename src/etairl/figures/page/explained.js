@@ -178,7 +178,7 @@
       return [`${q.begin}–${q.end - 1}`, small(q.mmd2_rho?.value), small(mu?.value), small(mu?.floor), word, `${Math.round(100 * q.alive)} %`];
     }));
     if (!data.features?.length) return without("features");
-    fill("feature-table", ["feature", "weight", "gap", "± standard error"], data.features.map((f) => [f.name, signed(f.weight), signed(f.gap), number(f.standard_error, 2)]));
+    fill("feature-table", ["feature", "weight", "gap", "±"], data.features.map((f) => [f.name, signed(f.weight), signed(f.gap), number(f.standard_error, 2)]));
     if (data.more_features) byId("feature-table").after(make("p", { class: "note" }, `and ${data.more_features} lighter ones`));
   }
 
