@@ -142,6 +142,22 @@ def test_the_page_begins_at_the_moment_that_differs_most(page, found):
     )
 
 
+def test_the_same_moment_of_another_episode_is_short(browser, result, found, tmp_path):
+    data = explanation_data(result, found, Film())
+    first = data["moments"][0]
+    data["moments"] = [first, {**first, "episode": 1, "number": 1}]
+    file = tmp_path / "page.html"
+    file.write_text(explanation_page(data))
+    browser.open(file.as_uri())
+    seen = browser.js(
+        "[...document.querySelectorAll('#moment-list article')].map("
+        "(x) => [x.querySelectorAll('li').length, x.querySelector('p').textContent])"
+    )
+    assert [many for many, _ in seen] == [4, 1]
+    assert "Much as" not in seen[0][1]
+    assert seen[1][1].endswith(f". Much as learner {first['number']}")
+
+
 def test_episodes_for_which_there_is_no_room_are_counted(
     browser, result, found, tmp_path, monkeypatch
 ):

@@ -154,12 +154,14 @@
   function moments() {
     const then = data.moments.some((m) => number(m.usual) !== number(m.typical));
     byId("moment-note").textContent = `Where the learner costs most beside the demonstrations${then ? " at the same step" : ""}; ${data.window === 1 ? "one step" : `${data.window} steps`} each. Bars: what each column adds to that gap (orange) or takes off it (blue); σ: how far the column is from the mean of the demonstrations${then ? " then" : ""}, in units of their spread. Usual: demonstrations have as much at their own costliest moments.${data.verdicts[1].kind === "yes" ? "" : " The demonstrations have such moments, too: this may be noise."}`;
-    for (const m of data.moments) {
+    for (const [i, m] of data.moments.entries()) {
+      // A learner that does the same in all of its episodes has the same moment in all of them.
+      const like = data.moments.slice(0, i).find((o) => o.columns[0].name === m.columns[0].name && Math.abs(o.step - m.step) <= data.window);
       const button = make("button", { type: "button", "aria-label": `Show learner ${m.number} at step ${m.step}` }, "Show");
       button.addEventListener("click", () => {
         picked.learner = m.episode; byId("pick-learner").value = m.episode; drawCosts(m.step); byId("episodes").scrollIntoView(); slider.focus({ preventScroll: true });
       });
-      byId("moment-list").append(make("article", { class: "card" }, make("h3", {}, `learner ${m.number}, step ${m.step}`), make("p", {}, `cost ${number(m.cost)}; demonstrations ${number(m.usual) === number(m.typical) ? "" : `at this step ${number(m.usual)}, `}at all steps ${number(m.typical)}`), bars(m.columns.slice(0, 4)), button));
+      byId("moment-list").append(make("article", { class: "card" }, make("h3", {}, `learner ${m.number}, step ${m.step}`), make("p", {}, `cost ${number(m.cost)}; demonstrations ${number(m.usual) === number(m.typical) ? "" : `at this step ${number(m.usual)}, `}at all steps ${number(m.typical)}${like ? `. Much as learner ${like.number}` : ""}`), bars(m.columns.slice(0, like ? 1 : 4)), button));
     }
   }
 
