@@ -58,7 +58,7 @@ wheel: $(READY)  ## build dist/ and try it in clean environments
 
 lock: $(READY)  ## resolve the dependencies anew (needs uv)
 	@uv pip compile pyproject.toml --extra dev --extra docs --universal --python-version 3.11 \
-	  --no-emit-index-url --no-header --no-annotate --quiet --upgrade -o requirements.lock
+	  --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet --upgrade -o requirements.lock
 
 clean:  ## remove .venv and everything generated
 	@rm -rf $(VENV) site dist sbom.json torture-failures .pytest_cache .ruff_cache .hypothesis etairl-demo
@@ -86,6 +86,6 @@ $(READY):
 	  { echo "'$(PYTHON)' cannot create virtual environments; install its venv package (Debian: apt-get install python3-venv)"; exit 2; }
 	@echo "creating $(VENV) from requirements.lock (once, a minute or two)"
 	@$(PYTHON) -m venv --clear $(VENV)
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --requirement requirements.lock
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes --requirement requirements.lock
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
