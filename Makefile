@@ -8,6 +8,7 @@ READY := $(VENV)/ready-$(shell cksum < requirements.lock | cut -d' ' -f1)
 PYTEST_ARGS ?=
 INPUTS ?= 1000
 READERS ?=
+KILLS ?= 0
 SEED ?= 0
 APT_INSTALL := DEBIAN_FRONTEND=noninteractive timeout 300 apt-get install --yes --no-install-recommends
 
@@ -45,8 +46,8 @@ docs: $(READY)  ## build the documentation into site/
 bench: $(READY)  ## the speed tables
 	@$(BIN)/etairl bench
 
-torture: $(READY)  ## damaged files for every reader; INPUTS=100000 for longer, READERS="npz,csv", SEED=1
-	@PYTHONPATH=tools $(BIN)/python -m torture --inputs $(INPUTS) --readers "$(READERS)" --seed $(SEED)
+torture: $(READY)  ## damaged files for every reader; INPUTS=100000 for longer, READERS="npz,csv", SEED=1, KILLS=100
+	@PYTHONPATH=tools:tests $(BIN)/python -m torture --inputs $(INPUTS) --readers "$(READERS)" --seed $(SEED) --kills $(KILLS)
 
 sbom: $(READY)  ## a software bill of materials: sbom.json
 	@$(BIN)/python tools/sbom.py sbom.json

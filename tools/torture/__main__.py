@@ -3,6 +3,8 @@
     make torture                          # a thousand inputs for each reader: minutes
     make torture INPUTS=100000            # hours
     make torture READERS="npz,study file" SEED=7
+    make torture KILLS=100                # kills processes of runs, studies and Ray instead
+    make torture KILLS=50 READERS=train   # of runs alone
 
 A reader passes where each input is read, or refused in one sentence of the project. Another error,
 more than 2 s, more than 1 GB, or code that was run is a failure; what caused it is kept in
@@ -17,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, deque
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -131,20 +134,37 @@ def _collect(results: Any, found: dict[str, Tally]) -> None:
         print(f"{name}: {done:,} inputs, {seconds:.0f} s", file=sys.stderr, flush=True)
 
 
+def _check(parser: argparse.ArgumentParser, names: list[str], known: Collection[str]) -> None:
+    if unknown := [name for name in names if name not in known]:
+        parser.error(f"there is no {unknown[0]!r} among {', '.join(known)}")
+
+
 def main() -> int:
     """Run, print a table, and say whether all passed."""
     from torture.readers import READERS
 
     parser = argparse.ArgumentParser(prog="make torture", description=__doc__)
     parser.add_argument("--inputs", type=int, default=1000, help="of each reader")
-    parser.add_argument("--readers", default="", help=f"some of: {', '.join(READERS)}")
+    parser.add_argument(
+        "--readers",
+        default="",
+        help=f"some of: {', '.join(READERS)}; with --kills: train, study, ray",
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--kills", type=int, default=0, help="kill processes of runs instead")
     parser.add_argument("--kept", type=Path, default=Path("torture-failures"))
     asked = parser.parse_args()
-    names = [name.strip() for name in asked.readers.split(",") if name.strip()] or list(READERS)
-    if unknown := [name for name in names if name not in READERS]:
-        parser.error(f"no reader {unknown[0]!r}; there are {', '.join(READERS)}")
+    names = [name.strip() for name in asked.readers.split(",") if name.strip()]
+    if asked.kills:
+        from torture.kills import KINDS
+        from torture.kills import main as kill
+
+        _check(parser, names, KINDS)
+        with tempfile.TemporaryDirectory(prefix="torture-") as folder:
+            return kill(asked.kills, asked.seed, Path(folder), names or list(KINDS))
+    _check(parser, names, READERS)
+    names = names or list(READERS)
     kept = asked.kept.resolve()
     shutil.rmtree(kept, ignore_errors=True)
     begun = time.monotonic()
