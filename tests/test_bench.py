@@ -1,12 +1,22 @@
 """The benchmark measures what it says; its speed limits are no test (machines are shared)."""
 
+import json
+from dataclasses import asdict
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from tiny import TINY
 
-from etairl.bench import core_speed, cycle_speed, draw_speed, exact_speed, solver_speed, study_speed
+from etairl.bench import (
+    core_speed,
+    cycle_speed,
+    draw_speed,
+    exact_speed,
+    growth_speed,
+    solver_speed,
+    study_speed,
+)
 from etairl.bench.measuring_speed import bench_measuring
 from etairl.bench.race import Look, outcome, race
 from etairl.tasks import make_task
@@ -153,3 +163,12 @@ def test_a_race_looks_every_few_cycles_and_stops_with_the_run():
     assert len(heard) == -(-cycles // 2)
     assert all(a.seconds < b.seconds for a, b in pairwise(heard))
     assert found.score == heard[-1].score
+
+
+def test_what_grows_is_printed_as_json_too():
+    """`ok` was a truth value of NumPy, which JSON does not know."""
+    rows = growth_speed.bench_stored((4_000, 8_000))
+    assert [row.transitions for row in rows] == [4_000, 8_000]
+    assert json.loads(json.dumps([asdict(row) for row in rows]))[0]["ratio"] == 1.0
+    full = growth_speed.bench_full_replay(10_000, laps=4)
+    assert json.loads(json.dumps(asdict(full)))["ok"] is True

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from torture import workers
+from torture import kills, workers
 from torture.mutations import changed_value, mutated
 from torture.readers import READERS
 
@@ -108,7 +108,7 @@ def test_what_is_wrong_is_noticed(monkeypatch, tmp_path, read, outcome):
 
 _OTHERS = """
 import sys, pathlib
-from torture import workers
+from torture import kills, workers
 from torture.readers import READERS, Reader
 EATEN = []
 
@@ -170,3 +170,42 @@ def test_every_reader_reads_or_refuses(tmp_path):
     command = [sys.executable, "-m", "torture", "--inputs=200", "--seed=7", f"--kept={tmp_path}/k"]
     done = subprocess.run(command, cwd=tmp_path, env=SURROUNDINGS, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_run_with_another_byte_differs(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "policy.safetensors").write_bytes(b"weights")
+        (tmp_path / name / "result.json").write_bytes(b"{}")
+    assert kills.differing(tmp_path / "a", tmp_path / "b") == []
+    (tmp_path / "a/policy.safetensors").write_bytes(b"weightz")
+    (tmp_path / "a/result.json").unlink()
+    found = kills.differing(tmp_path / "a", tmp_path / "b")
+    assert found == ["a/policy.safetensors", "a/result.json"]
+
+
+def test_studies_differ_in_numbers_but_not_in_seconds(tmp_path):
+    for name, seconds in (("a", 1.5), ("b", 2.5)):
+        (tmp_path / name / "runs").mkdir(parents=True)
+        row = {"return": 3.0, "seconds_to_90": seconds}
+        for table in ("results.json", "statistics.json"):
+            (tmp_path / name / table).write_text(json.dumps([row], indent=2))
+    assert kills.study_differs(tmp_path / "a", tmp_path / "b") == []
+    (tmp_path / "a/results.json").write_text(json.dumps([row | {"return": 4.0}], indent=2))
+    assert kills.study_differs(tmp_path / "a", tmp_path / "b") == ["a/results.json"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["train", "study"])
+def test_kills_change_nothing(tmp_path, kind):
+    command = [sys.executable, "-m", "torture", "--kills=2", f"--readers={kind}"]
+    paths = os.pathsep.join(str(ROOT / name) for name in ("src", "tools", "tests"))
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env=SURROUNDINGS | {"PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 kills" in done.stdout

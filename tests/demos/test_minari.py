@@ -215,6 +215,8 @@ def test_shared_arrays_count_every_time(demos, minari_folder):
         ("etairl", {"surprise": 1}, "has been changed"),
         ("etairl", {"rewards": True, "ours": True, "action_low": [1.0]}, None),
         ("action_space", '{"type": "Text", "max_length": 3}', "cannot be read|not supported"),
+        ("action_space", json.dumps({"type": "Discrete", "n": 10**30, "start": 0}), "cannot be"),
+        ("action_space", '{"type": "Tuple", "subspaces": [' * 2000 + "]}" * 2000, "cannot be read"),
         ("observation_space", 5, "cannot be read"),
         ("data_format", "arrow", "only hdf5 is supported"),
     ],

@@ -187,6 +187,34 @@ def test_a_header_bomb_is_refused_unread(demos, path):
         load_demos(path)
 
 
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"{",
+        b"{'descr': '<f4', 'fortran_order': False, 'shape': (" + b"-" * 9000 + b"1,), }",
+        b"{'descr': '<U0', 'fortran_order': False, 'shape': (480,), }",
+        b"{'descr': '<f4', 'fortran_order': False, 'shape': " + b"(" * 3000 + b"}",
+    ],
+)
+def test_a_header_that_is_none_is_refused(demos, path, header):
+    given = arrays(demos)
+    del given["rewards"]
+    np.savez(path, **given)
+    text = header + b"\n"
+    with zipfile.ZipFile(path, "a") as archive:
+        start = b"\x93NUMPY\x02\x00" + struct.pack("<I", len(text))
+        archive.writestr("rewards.npy", start + text)
+    with pytest.raises(InputError, match=r"rewards (is not a plain NumPy array|must be floating)"):
+        load_demos(path)
+
+
+def test_lengths_of_more_episodes_than_steps_are_refused(demos, path):
+    """1.5e9 ones, a few megabytes when packed, used to become a list."""
+    np.savez(path, **arrays(demos) | {"episode_lengths": np.ones(10**6, np.int8)})
+    with pytest.raises(InputError, match="names 1000000 episodes, but there are 480 steps"):
+        load_demos(path)
+
+
 @pytest.mark.parametrize("kind", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
 def test_other_kinds_of_damage_name_the_file(demos, path, kind):
     given = arrays(demos)

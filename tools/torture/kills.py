@@ -25,10 +25,11 @@ from programs import killed_at_a_rename, start
 
 _OFTEN = 25
 """kills of one run, at most: then it may end"""
-_PATIENCE = 1200.0
+PATIENCE = 1200.0
+"""seconds until a command that does not end is a failure"""
 SETTINGS: dict[str, Any] = {
     **{"env": "Pendulum-v1", "demos": "Pendulum-v1-25x200", "demonstrations": 4, "horizon": 20},
-    **{"episodes": 2, "transitions": 4000, "solver": "sac", "rollout": "episodes"},
+    **{"episodes": 2, "transitions": 2000, "solver": "sac", "rollout": "episodes"},
     **{"solver_updates": 2, "solver_batch": 8, "cost_updates": 1, "cost_batch": 8},
     **{"remaining_cycles": 3, "measure_every": 2, "capacity": 400, "hidden": 8, "hidden_d": 8},
 }
@@ -81,7 +82,7 @@ def finish(words: list[str], folder: Path) -> None:
     """A command that must end well."""
     said = folder / "said"
     process = start(*words, folder=folder, output=said)
-    process.join(_PATIENCE)
+    process.join(PATIENCE)
     if process.exitcode != 0:
         process.kill()
         raise KilledError(f"{' '.join(words[:3])}: {said.read_text()[-2000:]}")
@@ -101,6 +102,8 @@ def differing(path: Path, whole: Path) -> list[str]:
 
 
 def _train(rng: np.random.Generator, folder: Path, many: int, _: Path | None) -> Toll:
+    if hasattr(os, "sched_setaffinity"):  # the clone has other bits on another number of cores
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     words = [*settings(), "--threads=1"]
     begun = time.monotonic()
     finish(["train", "-o", "whole", *words, "--checkpoint-seconds=1000"], folder)
@@ -118,11 +121,12 @@ def _train(rng: np.random.Generator, folder: Path, many: int, _: Path | None) ->
         wrong += differing(folder / name, folder / "whole")
         shutil.rmtree(folder / name)
         runs += 1
-        _say("train", kills, runs, wrong)
+        say("train", kills, runs, wrong)
     return Toll("train", kills, runs, wrong)
 
 
-def _say(kind: str, kills: int, runs: int, wrong: list[str]) -> None:
+def say(kind: str, kills: int, runs: int, wrong: list[str]) -> None:
+    """How far it is."""
     print(f"{kind}: {kills} kills, {runs} ended, {len(wrong)} files differ", file=sys.stderr)
 
 
@@ -134,11 +138,11 @@ def _killed(
     before = partial(killed_at_a_rename, int(rng.integers(1, 25))) if kind == "rename" else None
     process = start(*words, folder=folder, before=before, output=folder / "said")
     if kind == "rename":
-        process.join(_PATIENCE)
+        process.join(PATIENCE)
     elif kind == "time":
         process.join(float(rng.uniform(0.0, seconds)))
     else:
-        reached, until = _lines(run) + int(rng.integers(1, 4)), time.monotonic() + _PATIENCE
+        reached, until = _lines(run) + int(rng.integers(1, 4)), time.monotonic() + PATIENCE
         while _lines(run) < reached and process.is_alive() and time.monotonic() < until:
             time.sleep(0.005)
         process.join(float(rng.uniform(0.0, 0.1)))
@@ -181,21 +185,21 @@ def _study(rng: np.random.Generator, folder: Path, many: int, whole: Path | None
                 continue
             found = _workers(folder / name)
             target = process.pid if rng.random() < 1 / 3 or not found else found[0]
-            kills, here = kills + _kill(target), here + 1
+            kills, here = kills + kill(target), here + 1
         _ended(process)
-        _finish_study(name, folder)
-        wrong += _study_differs(folder / name, whole)
+        finish_study(name, folder)
+        wrong += study_differs(folder / name, whole)
         shutil.rmtree(folder / name)
         runs += 1
-        _say("study", kills, runs, wrong)
+        say("study", kills, runs, wrong)
     return Toll("study", kills, runs, wrong)
 
 
 def _ended(process: BaseProcess) -> None:
-    process.join(_PATIENCE)
+    process.join(PATIENCE)
 
 
-def _finish_study(name: str, folder: Path) -> None:
+def finish_study(name: str, folder: Path) -> None:
     """A run that was killed too often is tried again by the same command, as a user would."""
     for attempt in range(5):
         try:
@@ -211,7 +215,8 @@ def _workers(study: Path) -> list[int]:
     return sorted(p for p, line in running().items() if all(part in line for part in mark))
 
 
-def _kill(pid: int | None) -> bool:
+def kill(pid: int | None) -> bool:
+    """Whether there was still something to kill."""
     assert pid is not None
     try:
         os.kill(pid, signal.SIGKILL)
@@ -220,7 +225,8 @@ def _kill(pid: int | None) -> bool:
     return True
 
 
-def _study_differs(study: Path, whole: Path) -> list[str]:
+def study_differs(study: Path, whole: Path) -> list[str]:
+    """Files of a study, and of its runs, that are not those of another."""
     wrong = [
         name
         for name in ("results.json", "statistics.json")
@@ -237,60 +243,9 @@ def _table(study: Path, name: str) -> str:
 
 
 def _ray(rng: np.random.Generator, folder: Path, many: int, whole: Path | None) -> Toll:
-    """A cluster of two nodes; the second is lost in the middle of every study, and one comes."""
-    from ray.cluster_utils import Cluster
+    from torture.cluster_kills import kill_on_ray
 
-    assert whole is not None
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    small = {"num_cpus": 1, "object_store_memory": 100 * 2**20}
-    cluster = Cluster(initialize_head=True, head_node_args={**small, "include_dashboard": False})
-    kills, runs, wrong, lost = 0, 0, [], 0
-    try:
-        while kills < many:
-            node = cluster.add_node(**small)
-            name = f"ray-{runs}"
-            here, dead = _one_on_ray(rng, folder / name, cluster, node, many - kills)
-            kills, lost, runs = kills + here, lost + dead, runs + 1
-            _finish_study(name, folder)
-            wrong += _study_differs(folder / name, whole)
-            shutil.rmtree(folder / name)
-            _say("ray", kills, runs, wrong)
-    finally:
-        cluster.shutdown()
-    return Toll(f"ray, {lost} nodes lost", kills, runs, wrong)
-
-
-def _one_on_ray(
-    rng: np.random.Generator, path: Path, cluster: Any, node: Any, most: int
-) -> tuple[int, int]:
-    """A study of two runs; Ray begins a run again three times: so at most three kills of workers.
-
-    Returns the kills, and whether the node was lost.
-    """
-    from etairl.studies.cluster import run_on_ray
-    from etairl.studies.grid import read_grid
-    from etairl.studies.report_data import write_tables
-    from etairl.studies.study_folder import Study
-
-    study = Study.open(path, "grid", None, read_grid(path.parent / "grid.toml").jobs)
-    kills, lost, wait = 0, False, float(rng.uniform(2.0, 10.0))
-    last = begun = time.monotonic()
-    for _ in run_on_ray(study, study.jobs, cluster.address, 0.0):
-        now = time.monotonic()
-        if now - begun > _PATIENCE:
-            raise KilledError("a study on Ray did not end")
-        under_way = [p for p in map(study.progress, study.jobs) if p.state == "running"]
-        if not lost and len(under_way) == 2 and all(p.transitions for p in under_way):
-            cluster.remove_node(node, allow_graceful=False)
-            lost, last = True, now
-        found = [p for p, line in running().items() if line.startswith("ray::_task")]
-        if kills < min(most, 3) and found and now - last > wait:
-            kills += _kill(int(rng.choice(sorted(found))))
-            last, wait = now, float(rng.uniform(2.0, 10.0))
-    if not lost:
-        cluster.remove_node(node)
-    write_tables(study)
-    return kills, int(lost)
+    return kill_on_ray(rng, folder, many, whole)
 
 
 KINDS: dict[str, Callable[..., Toll]] = {"train": _train, "study": _study, "ray": _ray}

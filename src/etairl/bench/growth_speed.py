@@ -77,10 +77,10 @@ def bench_stored(sizes: tuple[int, ...] = (10**5, 10**6, 10**7)) -> list[Stored]
             stored += _CYCLE
         times = np.array([_times(rng, buffer, played, watch) for _ in range(_REPEATS)])
         stored += _REPEATS * _CYCLE
-        kept, drawn = (1e6 * median(column) / _CYCLE for column in times.T)
+        kept, drawn = (1e6 * float(median(column)) / _CYCLE for column in times.T)
         first = rows[0].kept + rows[0].drawn if rows else kept + drawn
         ratio = (kept + drawn) / first
-        rows.append(Stored(size, kept, drawn, ratio, 2.0, ratio <= 2.0))
+        rows.append(Stored(size, kept, drawn, ratio, 2.0, bool(ratio <= 2.0)))
     return rows
 
 
@@ -97,7 +97,7 @@ def _times(
     return kept - begun, time.perf_counter() - kept
 
 
-def _row(transitions: int) -> dict[str, float]:
+def _row(transitions: int) -> dict[str, float | int]:
     return {"cycle": transitions // _CYCLE, "actions_at_bounds": 0.0, "solver/temperature": 0.1}
 
 
