@@ -1,0 +1,72 @@
+"""What is mutated, and the tests that are asked: fast ones, that give the same answer each time."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[2]
+
+
+class Target(NamedTuple):
+    """A module and its tests."""
+
+    module: str
+    tests: tuple[str, ...]
+
+    @property
+    def path(self) -> Path:
+        """Its source."""
+        return ROOT / "src" / (self.module.replace(".", "/") + ".py")
+
+    @property
+    def files(self) -> list[Path]:
+        """Of the tests."""
+        return [ROOT / "tests" / name for name in self.tests]
+
+
+_ETA = ("test_eta.py",)
+_MEASURES = (
+    *("test_draw_tables.py", "theory/test_index_laws.py", "test_measures.py"),
+    "theory/test_index_draws.py",
+)
+_MMD = (
+    *("evaluation/test_mmd.py", "evaluation/test_kernel.py", "theory/test_mmd_fixtures.py"),
+    "evaluation/test_fourier.py",
+)
+_MATCHING = (*_MMD, "evaluation/test_matching.py", "evaluation/test_bad_input.py")
+_STATISTICS = ("evaluation/test_statistics.py", "evaluation/test_trends.py")
+_WEIGHTS = ("test_penalties.py",)
+
+TARGETS = {
+    "eta": [Target(f"etairl.eta.{name}", _ETA) for name in ("law", "laws", "parsing")],
+    "simplex": [Target("etairl.simplex", _WEIGHTS)],
+    "penalties": [Target("etairl.penalties", _WEIGHTS)],
+    "measures": [
+        Target(f"etairl.measures.{name}", _MEASURES)
+        for name in ("draw_tables", "index_laws", "plan", "sampler")
+    ],
+    "kernel": [Target("etairl.evaluation.kernel", _MMD)],
+    "mmd": [Target("etairl.evaluation.mmd", _MMD)],
+    "fourier": [Target("etairl.evaluation.fourier", _MATCHING)],
+    "resampling": [Target("etairl.evaluation.resampling", _MATCHING)],
+    "matching": [
+        Target(f"etairl.evaluation.{name}", _MATCHING) for name in ("matching", "steps", "floors")
+    ],
+    "statistics": [
+        Target(f"etairl.evaluation.{name}", _STATISTICS)
+        for name in ("statistics", "significance", "ratios", "trends")
+    ],
+    "moments": [Target("etairl.evaluation.moments", ("evaluation/test_where.py",))],
+    "losses": [
+        Target("etairl.costs.losses", ("costs/test_losses.py",)),
+        Target("etairl.solvers.iq_losses", ("theory/test_inverse_soft_q.py", "solvers/test_iq.py")),
+        Target("etairl.solvers.ppo_losses", ("theory/test_ppo_identity.py", "solvers/test_ppo.py")),
+        Target(
+            "etairl.solvers.sac_losses",
+            ("solvers/test_sac_update.py", "theory/test_eta_gradient_of_networks.py"),
+        ),
+        Target(
+            "etairl.solvers.sac_eta_losses",
+            ("solvers/test_sac_eta.py", "theory/test_eta_gradient_of_networks.py"),
+        ),
+    ],
+}
