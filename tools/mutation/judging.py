@@ -35,9 +35,10 @@ _MEMORY = 12 * 2**30
 DIED = "died"
 _PATIENCE = 300.0  # seconds on the clock, whatever the machine does besides
 OPTIONS = (
-    *("-q", "-n", "0", "--assert=plain", "--no-header", "-p", "no:cacheprovider", "-m", "not slow"),
-    *("-o", "addopts=--import-mode=importlib --strict-markers"),
+    *("-q", "--assert=plain", "--tb=native", "-p", "no:cacheprovider", "-m", "not slow"),
+    *("-o", "addopts=--import-mode=importlib --strict-markers", "-o", "markers=slow"),
 )
+LIGHT = ("--noconftest", "-p", "mutation.fixtures")
 
 
 class Fault(importlib.abc.MetaPathFinder):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mutation.mutants import Mutant, Name, Source
-from mutation.targets import ROOT, Target
+from mutation.targets import Target
 
 
 class Count(NamedTuple):
@@ -48,12 +48,12 @@ class Records:
         found = self._known.get(mutant.name)
         if found is None or found["source"] != _digest([target.path]):
             return None
-        decided = [ROOT / found["by"].split("::")[0]] if found["by"] else target.files
+        decided = [target.root / found["by"].split("::")[0]] if found["by"] else target.files
         return found["outcome"] if found["tests"] == _digest(decided) else None
 
     def add(self, target: Target, mutant: Mutant, outcome: str, by: str) -> None:
         """Keep a judgement, also on disk."""
-        decided = [ROOT / by.split("::")[0]] if by else target.files
+        decided = [target.root / by.split("::")[0]] if by else target.files
         found = {
             "mutant": list(_fields(mutant.name)),
             "outcome": outcome,

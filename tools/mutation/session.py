@@ -11,19 +11,30 @@ from typing import Any
 
 import pytest
 
-from mutation.judging import OPTIONS, SLOW, Fault, Judge, TooLong, forked, one_by_one, quiet, within
+from mutation.judging import (
+    LIGHT,
+    OPTIONS,
+    SLOW,
+    Fault,
+    Judge,
+    TooLong,
+    forked,
+    one_by_one,
+    quiet,
+    within,
+)
 from mutation.mutants import Mutant, Name
 from mutation.records import Records
-from mutation.targets import ROOT, Target
+from mutation.targets import Target
 
 _HOUR = 3600.0
 _TOGETHER = 100  # mutants that one process tries, one after the other
 _NOT_THERE = "not there"  # no living function has the code of the mutant
 # All that the tests import and that has nothing to do with a mutant; JAX starts no thread by this.
+_NUMERIC = ("numpy", "scipy.stats", "threadpoolctl", "jaxtyping", "hypothesis")
 _THIRD_PARTY = (
-    *("numpy", "scipy.stats", "scipy.optimize", "scipy.special", "scipy.signal", "jax", "equinox"),
-    *("optax", "hypothesis", "gymnasium", "threadpoolctl", "safetensors.numpy", "h5py", "minari"),
-    *("imageio_ffmpeg", "tensorboardX", "beartype"),
+    *("scipy.optimize", "scipy.special", "scipy.signal", "jax", "equinox", "optax", "gymnasium"),
+    *("safetensors.numpy", "h5py", "minari", "imageio_ffmpeg", "tensorboardX", "beartype"),
 )
 
 
@@ -41,8 +52,8 @@ def judge(
         todo = [(t, m) for t, m in todo if m.outermost or m.constant]
     if not todo:
         return
-    _prepare()
-    session = Session(targets, records, todo, equivalent)
+    _prepare(targets[0])
+    session = Session(targets, records, todo, equivalent, imports)
     how, _ = forked(session.judge, _HOUR * 24)
     if how != "done":
         print(f"{targets[0].module}: the judge itself ended ({how})", flush=True)
@@ -56,12 +67,13 @@ def judge(
             session.note(target, mutant, how, by, tests)
 
 
-def _prepare() -> None:
-    sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
-    os.chdir(ROOT)
+def _prepare(target: Target) -> None:
+    sys.path[:0] = [str(target.root / "src"), str(target.root / "tests")]
+    os.chdir(target.root)
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     os.environ["JAX_COMPILATION_CACHE_DIR"] = str(Path(tempfile.gettempdir()) / "etairl-mutation")
     os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
-    for name in _THIRD_PARTY:
+    for name in _NUMERIC if target.light else (*_NUMERIC, *_THIRD_PARTY):
         __import__(name)
 
 
@@ -74,7 +86,9 @@ class Session:
         records: Records,
         todo: list[tuple[Target, Mutant]],
         equivalent: dict[Name, str],
+        imports: bool,
     ):
+        self.imports = imports
         self.targets, self.records, self.todo, self.equivalent = targets, records, todo, equivalent
         self.folder = Path(tempfile.mkdtemp(prefix="mutation-"))
         self.done, self.begun, self.said = 0, time.monotonic(), 1
@@ -85,9 +99,10 @@ class Session:
         self._pytest(self._judge_collected)
 
     def _pytest(self, then: Callable[[Judge], None]) -> None:
-        files = [str(path.relative_to(ROOT)) for path in self.targets[0].files]
+        files = [str(path.relative_to(Path.cwd())) for path in self.targets[0].files]
         paths = {str(target.path) for target in self.targets}
-        pytest.main([*OPTIONS, *files], plugins=[Judge(paths, then)])
+        options = [*OPTIONS, *(LIGHT if self.targets[0].light else ())]
+        pytest.main([*options, *files], plugins=[Judge(paths, then)])
 
     def _judge_collected(self, judge: Judge) -> None:
         tests = self._asked(judge)
@@ -114,7 +129,9 @@ class Session:
                     for case in some
                 ]
             for (target, mutant, _), by in zip(some, found, strict=True):
-                if by != _NOT_THERE:
+                # A constant may also be the default of an argument: that needs an import.
+                late = self.imports and mutant.constant and by is None
+                if by != _NOT_THERE and not late:
                     self.note(target, mutant, "done", by, tests)
 
     def _try(
@@ -135,7 +152,7 @@ class Session:
             undo = judge.patch(code, mutant.outermost)
         if undo is None:
             return _NOT_THERE
-        seconds = 3.0 + 5.0 * sum(tests[name]["seconds"] for name in reached)
+        seconds = 1.0 + 5.0 * sum(tests[name]["seconds"] for name in reached)
         try:
             return within(lambda: judge.run(reached), seconds)
         except TooLong:

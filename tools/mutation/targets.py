@@ -11,16 +11,19 @@ class Target(NamedTuple):
 
     module: str
     tests: tuple[str, ...]
+    light: bool = True
+    """whether the tests need neither JAX nor the fixtures of runs"""
+    root: Path = ROOT
 
     @property
     def path(self) -> Path:
         """Its source."""
-        return ROOT / "src" / (self.module.replace(".", "/") + ".py")
+        return self.root / "src" / (self.module.replace(".", "/") + ".py")
 
     @property
     def files(self) -> list[Path]:
         """Of the tests."""
-        return [ROOT / "tests" / name for name in self.tests]
+        return [self.root / "tests" / name for name in self.tests]
 
 
 _ETA = ("test_eta.py",)
@@ -57,16 +60,13 @@ TARGETS = {
     ],
     "moments": [Target("etairl.evaluation.moments", ("evaluation/test_where.py",))],
     "losses": [
-        Target("etairl.costs.losses", ("costs/test_losses.py",)),
-        Target("etairl.solvers.iq_losses", ("theory/test_inverse_soft_q.py", "solvers/test_iq.py")),
-        Target("etairl.solvers.ppo_losses", ("theory/test_ppo_identity.py", "solvers/test_ppo.py")),
-        Target(
-            "etairl.solvers.sac_losses",
-            ("solvers/test_sac_update.py", "theory/test_eta_gradient_of_networks.py"),
-        ),
-        Target(
-            "etairl.solvers.sac_eta_losses",
-            ("solvers/test_sac_eta.py", "theory/test_eta_gradient_of_networks.py"),
-        ),
+        Target(f"etairl.{module}", tests, light=False)
+        for module, tests in (
+            ("costs.losses", ("costs/test_losses.py",)),
+            ("solvers.iq_losses", ("theory/test_inverse_soft_q.py",)),
+            ("solvers.ppo_losses", ("theory/test_ppo_identity.py", "solvers/test_ppo.py")),
+            ("solvers.sac_losses", ("solvers/test_sac_update.py",)),
+            ("solvers.sac_eta_losses", ("solvers/test_sac_eta.py",)),
+        )
     ],
 }
