@@ -73,7 +73,12 @@ class TestBall:
 
     @pytest.mark.parametrize(
         ("x", "nearest"),
-        [([3.0, 4.0], [1.2, 1.6]), ([0.3, 0.4], [0.3, 0.4]), ([1.2, -1.6], [1.2, -1.6])],
+        [
+            ([3.0, 4.0], [1.2, 1.6]),
+            ([0.3, 0.4], [0.3, 0.4]),
+            ([1.2, -1.6], [1.2, -1.6]),
+            ([0.0, 0.0], [0.0, 0.0]),
+        ],
     )
     def test_the_nearest_point(self, x, nearest):
         assert Ball(2.0).project(np.array(x)) == near(nearest)
@@ -85,6 +90,7 @@ class TestBall:
 
     def test_what_is_outside_is_refused_beyond_rounding(self):
         Ball(2.0).check(np.array([1.2, 1.6]) * 1.0008)
+        Ball(2.0).check(np.array([2.0 * (1.0 + 1e-3)]))
         for share in (1.0012, 1.0018, 5.0):
             with pytest.raises(InputError, match="norm of the weights"):
                 Ball(2.0).check(np.array([1.2, 1.6]) * share)
@@ -130,6 +136,7 @@ class TestSimplex:
     def test_what_is_outside_is_refused_beyond_rounding(self):
         Simplex().check(np.array([0.3, 0.7]))
         Simplex().check(np.array([-0.0008, 1.0008]))
+        Simplex().check(np.array([-1e-3, 1.0 + 1e-3]))
         for total in (0.9992, 1.0008):
             Simplex().check(np.array([0.4, 0.6]) * total)
         for wrong in ([-0.0012, 1.0012], [0.4, 0.6012], [0.4, 0.5988], [0.0, 0.5], [-1.0, 2.0]):

@@ -58,7 +58,7 @@ TARGETS = {
         Target(f"etairl.evaluation.{name}", _STATISTICS)
         for name in ("statistics", "significance", "ratios", "trends")
     ],
-    "moments": [Target("etairl.evaluation.moments", ("evaluation/test_where.py",))],
+    "moments": [Target("etairl.evaluation.moments", ("evaluation/test_moments.py",))],
     "losses": [
         Target(f"etairl.{module}", tests, light=False)
         for module, tests in (
