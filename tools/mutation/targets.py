@@ -33,9 +33,9 @@ _MEASURES = (
 )
 _MMD = (
     *("evaluation/test_mmd.py", "evaluation/test_kernel.py", "theory/test_mmd_fixtures.py"),
-    "evaluation/test_fourier.py",
+    *("evaluation/test_fourier.py", "evaluation/test_resampling.py"),
 )
-_MATCHING = (*_MMD, "evaluation/test_matching.py", "evaluation/test_bad_input.py")
+_MATCHING = ("evaluation/test_matching.py", "evaluation/test_fourier.py")
 _STATISTICS = ("evaluation/test_statistics.py", "evaluation/test_trends.py")
 _WEIGHTS = ("test_penalties.py",)
 
@@ -49,10 +49,10 @@ TARGETS = {
     ],
     "kernel": [Target("etairl.evaluation.kernel", _MMD)],
     "mmd": [Target("etairl.evaluation.mmd", _MMD)],
-    "fourier": [Target("etairl.evaluation.fourier", _MATCHING)],
-    "resampling": [Target("etairl.evaluation.resampling", _MATCHING)],
+    "fourier": [Target("etairl.evaluation.fourier", _MMD)],
+    "resampling": [Target("etairl.evaluation.resampling", ("evaluation/test_resampling.py",))],
     "matching": [
-        Target(f"etairl.evaluation.{name}", _MATCHING) for name in ("matching", "steps", "floors")
+        Target(f"etairl.evaluation.{name}", _MATCHING) for name in ("steps", "floors", "matching")
     ],
     "statistics": [
         Target(f"etairl.evaluation.{name}", _STATISTICS)
