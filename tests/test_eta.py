@@ -246,3 +246,58 @@ def test_a_horizon_is_a_whole_number_of_steps():
     for horizon in (0, -1, 2.5):
         with pytest.raises(InputError, match="whole number of steps"):
             Geometric(0.5).pmf(horizon)
+
+
+class TestRefused:
+    """By the classes themselves: their text is read by another part, which refuses some earlier."""
+
+    def test_steps_that_cannot_be_counted(self):
+        assert Dirac(2**53).mean() == 2.0**53
+        for k in (-1, 2**53 + 2):
+            with pytest.raises(InputError, match="whole number of steps"):
+                Dirac(k)
+
+    @pytest.mark.usefixtures("unchecked")
+    def test_half_a_step(self):
+        with pytest.raises(InputError, match="whole number of steps"):
+            Dirac(1.5)
+
+    def test_means_that_are_too_large(self):
+        assert Poisson(1e6).mean() == 1e6
+        for lam in (0.0, -1.0, 1.2e6):
+            with pytest.raises(InputError, match="mean > 0"):
+                Poisson(lam)
+
+    @pytest.mark.parametrize("table", [(), (0.5, -0.5, 1.0), (0.5, 0.5000015), (0.5, 0.4999985)])
+    def test_tables(self, table):
+        with pytest.raises(InputError, match="table"):
+            Table(table)
+
+    @pytest.mark.parametrize(
+        ("laws", "shares"),
+        [
+            ((), ()),
+            ((Dirac(0), Dirac(1)), (1.0,)),
+            ((Dirac(0), Dirac(1)), (1.0, 0.0)),
+            ((Dirac(0), Dirac(1)), (1.5, -0.5)),
+            ((Dirac(0), Dirac(1)), (0.5, 0.5000015)),
+            ((Dirac(0), Dirac(1)), (0.5, 0.4999985)),
+            ((Dirac(0), Uniform()), (0.5, 0.5)),
+        ],
+    )
+    def test_mixtures(self, laws, shares):
+        with pytest.raises(InputError, match="mixture|mixed"):
+            Mixture(laws, shares)
+
+
+def test_zero_modified_with_a_discount_of_zero_is_geometric():
+    law = ZeroModifiedGeometric(0.5, 0.0)
+    assert law.pmf(9) == pytest.approx(Geometric(0.5).pmf(9))
+    assert law.mean() == 1.0
+
+
+def test_only_a_mass_at_0_is_the_classical_criterion():
+    for law in (Dirac(0), Table((1.0,)), Table((1.0, 0.0))):
+        assert law.discount(0.9) == 0.9
+    for law in (Dirac(1), Table((0.5, 0.5)), Table((0.0, 1.0)), Poisson(1.0), Uniform()):
+        assert law.discount(0.9) is None

@@ -106,16 +106,20 @@ class Session:
 
     def _judge_collected(self, judge: Judge) -> None:
         tests = self._asked(judge)
-        cases = []
+        cases: list[tuple[Target, Mutant, list[str]]] = []
+        by_import: set[Name] = set()
         for target, mutant in self.todo:
             lines = {(str(target.path), n) for n in range(mutant.first, mutant.last + 1)}
             reached = [n for n, test in tests.items() if not test["lines"].isdisjoint(lines)]
             if mutant.constant:
                 reached = list(tests)
-            elif mutant.outermost is None or not judge.at_import.isdisjoint(lines):
+            elif mutant.outermost is None:
                 continue
             reached.sort(key=lambda name: tests[name]["seconds"])
             cases.append((target, mutant, reached))
+            # A constant may also be the default of an argument; objects may be made by an import.
+            if mutant.constant or not judge.at_import.isdisjoint(lines):
+                by_import.add(mutant.name)
         for begin in range(0, len(cases), _TOGETHER):
             some = cases[begin : begin + _TOGETHER]
             *found, clean = one_by_one(
@@ -129,8 +133,7 @@ class Session:
                     for case in some
                 ]
             for (target, mutant, _), by in zip(some, found, strict=True):
-                # A constant may also be the default of an argument: that needs an import.
-                late = self.imports and mutant.constant and by is None
+                late = self.imports and by is None and mutant.name in by_import
                 if by != _NOT_THERE and not late:
                     self.note(target, mutant, "done", by, tests)
 

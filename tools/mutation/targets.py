@@ -28,8 +28,8 @@ class Target(NamedTuple):
 
 _ETA = ("test_eta.py",)
 _MEASURES = (
-    *("test_draw_tables.py", "theory/test_index_laws.py", "test_measures.py"),
-    "theory/test_index_draws.py",
+    *("test_draw_plans.py", "test_draw_tables.py", "theory/test_index_laws.py"),
+    "test_measures.py",
 )
 _MMD = (
     *("evaluation/test_mmd.py", "evaluation/test_kernel.py", "theory/test_mmd_fixtures.py"),
