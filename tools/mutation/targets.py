@@ -35,7 +35,7 @@ _MMD = (
     *("evaluation/test_mmd.py", "evaluation/test_kernel.py", "theory/test_mmd_fixtures.py"),
     *("evaluation/test_fourier.py", "evaluation/test_resampling.py"),
 )
-_MATCHING = ("evaluation/test_matching.py", "evaluation/test_fourier.py")
+_MATCHING = ("evaluation/test_steps.py", "evaluation/test_matching.py")
 _STATISTICS = ("evaluation/test_statistics.py", "evaluation/test_trends.py")
 _WEIGHTS = ("test_penalties.py",)
 
