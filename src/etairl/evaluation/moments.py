@@ -49,10 +49,9 @@ def relabelled(rng: np.random.Generator, own: OwnEpisodes, other: OtherEpisodes)
     spread = both.std(axis=0)
     both = both / np.where(spread > 0.0, spread, 1.0)
     chosen = rng.random((_DRAWS, total)).argsort(axis=1) < n
-    sums = chosen @ both  # all columns have mean 0, so the other side is minus this
-    scale = 1.0 / n + 1.0 / (total - n)
-    highest = np.abs(sums * scale).max(axis=1)
-    seen = np.abs(both[:n].sum(axis=0) * scale)
+    # All columns have mean 0: the other side is minus this, and a gap in proportion to it.
+    highest = np.abs(chosen @ both).max(axis=1)
+    seen = np.abs(both[:n].sum(axis=0))
     reached = (highest[:, None] >= seen * (1.0 - 1e-9)).sum(axis=0)
     return [
         Check(float(gap), float((1 + r) / (1 + _DRAWS)))
@@ -117,7 +116,7 @@ def excess(
     episodes do not tell what is usual at a step. With `apart` the episodes are those of the others,
     and each is compared with the rest of them.
     """
-    overall, horizon = float(usual.mean()), int(max(t.times.max(), others.times.max())) + 1
+    overall, horizon = float(usual.mean()), int(t.times.max()) + 1
     sums = np.bincount(others.times, usual, minlength=horizon)[t.times]
     counts = np.bincount(others.times, minlength=horizon)[t.times]
     enough = counts >= _USUAL  # the same steps of both sides, or they could not be compared
