@@ -12,7 +12,7 @@ class Target(NamedTuple):
     module: str
     tests: tuple[str, ...]
     light: bool = True
-    """whether the tests need neither JAX nor the fixtures of runs"""
+    """whether the tests need no fixture of runs"""
     root: Path = ROOT
 
     @property
@@ -60,13 +60,10 @@ TARGETS = {
     ],
     "moments": [Target("etairl.evaluation.moments", ("evaluation/test_moments.py",))],
     "losses": [
-        Target(f"etairl.{module}", tests, light=False)
-        for module, tests in (
-            ("costs.losses", ("costs/test_losses.py",)),
-            ("solvers.iq_losses", ("theory/test_inverse_soft_q.py",)),
-            ("solvers.ppo_losses", ("theory/test_ppo_identity.py", "solvers/test_ppo.py")),
-            ("solvers.sac_losses", ("solvers/test_sac_update.py",)),
-            ("solvers.sac_eta_losses", ("solvers/test_sac_eta.py",)),
-        )
+        *(
+            Target(f"etairl.solvers.{name}_losses", ("solvers/test_loss_values.py",))
+            for name in ("iq", "ppo", "sac", "sac_eta")
+        ),
+        Target("etairl.costs.losses", ("costs/test_losses.py",)),
     ],
 }
