@@ -29,7 +29,7 @@ from hypothesis import strategies as st
 
 Lines = set[tuple[str, int]]
 Undo = Callable[[], None]
-SLOW = 1.0
+SLOW = 0.25
 """seconds of the processor; tests that take longer are not asked"""
 _MEMORY = 12 * 2**30
 DIED = "died"

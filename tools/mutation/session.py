@@ -28,7 +28,7 @@ from mutation.records import Records
 from mutation.targets import Target
 
 _HOUR = 3600.0
-_TOGETHER = 50  # mutants that one process tries, one after the other
+_TOGETHER = 20  # mutants that one process tries, one after the other
 _NOT_THERE = "not there"  # no living function has the code of the mutant
 # All that the tests import and that has nothing to do with a mutant; JAX starts no thread by this.
 _NUMERIC = ("numpy", "scipy.stats", "threadpoolctl", "jaxtyping", "hypothesis")
