@@ -286,7 +286,7 @@ class TestRefused:
         ],
     )
     def test_mixtures(self, laws, shares):
-        with pytest.raises(InputError, match="mixture|mixed"):
+        with pytest.raises(InputError, match=r"mixture|mixed"):
             Mixture(laws, shares)
 
 

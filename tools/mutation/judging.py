@@ -195,8 +195,13 @@ class Judge:
             lines: Lines = set()
             _trace(self.paths, lines)
             begun = time.process_time()
-            outcome = self.ended(item, then)
-            sys.settrace(None)
+            try:
+                outcome = within(lambda item=item, then=then: self.ended(item, then), 8.0 * SLOW)
+            except TooLong:
+                self.tear_down(None)
+                outcome = "skipped"
+            finally:
+                sys.settrace(None)
             found[item] = {
                 "failed": outcome == "failed",
                 "skipped": outcome == "skipped",
