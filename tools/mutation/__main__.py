@@ -27,6 +27,7 @@ def main() -> int:
     parser.add_argument(
         "--without-imports", action="store_true", help="leave defaults and fields of classes out"
     )
+    parser.add_argument("--count", action="store_true", help="judge nothing, count what is known")
     asked = parser.parse_args()
     names = asked.modules.split() or list(TARGETS)
     if unknown := [name for name in names if name not in TARGETS]:
@@ -40,7 +41,7 @@ def main() -> int:
     alike: dict[tuple[str, ...], list[Target]] = {}
     for target in targets:
         alike.setdefault(target.tests, []).append(target)
-    for together in alike.values():
+    for together in [] if asked.count else alike.values():
         judge(together, records, equivalent, imports=not asked.without_imports)
     counts = records.counts(targets, equivalent)
     print(table(counts))

@@ -8,18 +8,13 @@ the functions of one mutant their new code: no import, no collection. A fault ou
 import gc
 import importlib.abc
 import importlib.machinery
-import json
 import os
-import resource
-import signal
 import sys
 import threading
 import time
-import traceback
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from functools import _lru_cache_wrapper
-from pathlib import Path
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
@@ -27,13 +22,12 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from mutation.processes import TooLong, within
+
 Lines = set[tuple[str, int]]
 Undo = Callable[[], None]
 SLOW = 0.25
 """seconds of the processor; tests that take longer are not asked"""
-_MEMORY = 12 * 2**30
-DIED = "died"
-_PATIENCE = 300.0  # seconds on the clock, whatever the machine does besides
 OPTIONS = (
     *("-q", "--assert=plain", "--tb=native", "-p", "no:cacheprovider", "-m", "not slow"),
     *("-o", "addopts=--import-mode=importlib --strict-markers", "-o", "markers=slow"),
@@ -211,113 +205,9 @@ class Judge:
         return found
 
 
-class TooLong(BaseException):
-    """A test took more time than it was given."""
-
-
-def _too_long(*_: Any) -> None:
-    raise TooLong
-
-
-def within(task: Callable[[], Any], seconds: float) -> Any:
-    """What a task returns; `TooLong` after so much time of the processor."""
-    signal.signal(signal.SIGVTALRM, _too_long)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
-    used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
-    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (int(used + 2.0 * seconds) + 2, hard))
-    try:
-        return task()
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
-
-
-def one_by_one(tasks: Sequence[Callable[[], Any]], last: Callable[[], Any]) -> Iterator[Any]:
-    """What tasks return, all of one process; `DIED` for one that ended it, and a new process then.
-
-    Then what `last` returns in the process of the last one.
-    """
-    begin = 0
-    while True:
-        answers = _stream([*tasks[begin:], last])
-        for answer in answers:
-            yield answer
-            begin += 1
-        if begin > len(tasks):
-            return
-        yield DIED
-        begin += 1
-        if begin > len(tasks):
-            return
-
-
-def _stream(tasks: Sequence[Callable[[], Any]]) -> Iterator[Any]:
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.setsid()
-            os.close(read)
-            resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            with os.fdopen(write, "w") as out:
-                for task in tasks:
-                    print(json.dumps(task()), file=out, flush=True)
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(0)
-    os.close(write)
-    with os.fdopen(read) as answers:
-        while True:
-            timer = threading.Timer(_PATIENCE, lambda: os.killpg(child, signal.SIGKILL))
-            timer.start()
-            line = answers.readline()
-            timer.cancel()
-            if not line.endswith("\n"):
-                break
-            yield json.loads(line)
-    os.waitpid(child, 0)
-
-
 def _started(jax: Any) -> bool:
     """Whether JAX has begun its threads; asking for its caches earlier would begin them."""
     return bool(jax._src.xla_bridge._backends)
-
-
-def forked(task: Callable[[], Any], seconds: float) -> tuple[str, Any]:
-    """What a task in a process of its own returns; how it ended otherwise."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            os.setsid()
-            os.close(read)
-            limit = int(seconds) + 1
-            resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))
-            resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            said = json.dumps(task()).encode()
-            with os.fdopen(write, "wb") as out:
-                out.write(said)
-            status = 0
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(status)
-    os.close(write)
-    timer = threading.Timer(max(_PATIENCE, seconds), lambda: os.killpg(child, signal.SIGKILL))
-    timer.start()
-    with os.fdopen(read, "rb") as answer:
-        said = answer.read()
-    _, status = os.waitpid(child, 0)
-    timer.cancel()
-    if os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0:
-        return "done", json.loads(said)
-    signalled = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
-    stopped = (signal.SIGXCPU, signal.SIGKILL)
-    return ("timeout" if signalled in stopped else "crash"), None
 
 
 def _trace(paths: set[str], lines: Lines) -> None:
@@ -353,12 +243,3 @@ def _warm() -> None:
         pass
 
     nothing()
-
-
-def quiet(log: Path) -> int:
-    """Standard output and error go to a file; the descriptor of what was the output."""
-    kept = os.dup(1)
-    with log.open("ab") as file:
-        os.dup2(file.fileno(), 1)
-        os.dup2(file.fileno(), 2)
-    return kept

@@ -11,19 +11,9 @@ from typing import Any
 
 import pytest
 
-from mutation.judging import (
-    LIGHT,
-    OPTIONS,
-    SLOW,
-    Fault,
-    Judge,
-    TooLong,
-    forked,
-    one_by_one,
-    quiet,
-    within,
-)
+from mutation.judging import LIGHT, OPTIONS, SLOW, Fault, Judge
 from mutation.mutants import Mutant, Name
+from mutation.processes import TooLong, forked, one_by_one, quiet, within
 from mutation.records import Records
 from mutation.targets import Target
 
