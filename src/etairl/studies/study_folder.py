@@ -21,7 +21,14 @@ from typing import Literal
 from etairl.decoding import encode
 from etairl.locks import locked
 from etairl.runs import RESUME_FOLDERS, RunDirectory, read_metrics, read_result
-from etairl.storage import holds_anything, read_json, reading, write_atomic, write_json
+from etairl.storage import (
+    UnreadableError,
+    holds_anything,
+    read_json,
+    reading,
+    write_atomic,
+    write_json,
+)
 from etairl.studies.digest import Digest, DigestFile, digest_of, read_evaluation, seconds_of
 from etairl.studies.jobs import Job, same_run
 from etairl.training.config_files import check_trust, code_in, config_from
@@ -80,6 +87,8 @@ class Study:
             self.scale: str | None = content["scale"]
             self.evaluate: int | None = content.get("evaluate")
             runs = content["runs"]
+            if not all(isinstance(text, str) for text in (self.name, *(r["arm"] for r in runs))):
+                raise UnreadableError(f"{file}: a name in it is no text")
             self.jobs = [Job(r["arm"], config_from(r["config"], file, trust, named)) for r in runs]
 
     @staticmethod
