@@ -8,15 +8,16 @@ READY := $(VENV)/ready-$(shell cksum < requirements.lock | cut -d' ' -f1)
 PYTEST_ARGS ?=
 INPUTS ?= 1000
 READERS ?=
+MODULES ?=
 KILLS ?= 0
 SEED ?= 0
 APT_INSTALL := DEBIAN_FRONTEND=noninteractive timeout 300 apt-get install --yes --no-install-recommends
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fix types docs bench slow torture sbom wheel lock clean screenless browser
+.PHONY: help demo test coverage mutation check fix types docs bench slow torture sbom wheel lock clean screenless browser
 
 help:  ## list the targets
-	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(READY)  ## the main job on bundled demonstrations
 	@$(BIN)/etairl demo
@@ -26,6 +27,12 @@ test: $(READY) screenless browser  ## all tests but the slow ones
 
 slow: $(READY)  ## the slow tests
 	@$(BIN)/pytest -m slow $(PYTEST_ARGS)
+
+coverage: $(READY) screenless browser  ## lines and branches that the tests reach: coverage/index.html
+	@$(BIN)/pytest -m "not slow" -n auto --dist worksteal --cov --cov-report=term:skip-covered --cov-report=html $(PYTEST_ARGS)
+
+mutation: $(READY)  ## small faults that no test notices; MODULES="eta mmd"
+	@PYTHONPATH=tools $(BIN)/python -m mutation --modules "$(MODULES)"
 
 check: $(READY)  ## format, lint, types, import direction, docs
 	@$(BIN)/ruff format --check --quiet .
@@ -62,7 +69,7 @@ lock: $(READY)  ## resolve the dependencies anew (needs uv)
 	  --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet --upgrade -o requirements.lock
 
 clean:  ## remove .venv and everything generated
-	@rm -rf $(VENV) site dist sbom.json torture-failures .pytest_cache .ruff_cache .hypothesis etairl-demo
+	@rm -rf $(VENV) site dist sbom.json torture-failures coverage .coverage mutation.jsonl .pytest_cache .ruff_cache .hypothesis etairl-demo
 
 # Tests that draw need EGL or OSMesa. Root gets the latter from Debian; for others they are skipped.
 screenless: $(READY)

@@ -201,3 +201,113 @@ def test_a_mixture_of_many_parts_takes_no_time_to_speak_of():
     eta = parse_eta("mixture:" + "+".join([f"{1 / parts}*dirac:{k % 5}" for k in range(parts)]))
     assert eta.pmf(5) == pytest.approx(np.full(5, 0.2))
     assert time.process_time() - begun < 1.5
+
+
+class TestByHand:
+    """Values of laws whose numbers are all different, so that none can stand for another."""
+
+    def test_uniform(self):
+        assert Uniform().log_pmf(8) == pytest.approx(np.full(8, -3.0 * math.log(2.0)))
+        assert Uniform().weights(0.5, 4) == pytest.approx([0.25, 0.375, 0.4375, 0.46875])
+
+    def test_zero_modified(self):
+        """beta .9, gamma .8: a half at 0, then .05 .9^(n-1)."""
+        law = ZeroModifiedGeometric(0.9, 0.8)
+        assert np.exp(law.log_pmf(4)) == pytest.approx([0.5, 0.05, 0.045, 0.0405])
+        assert [law.tail(h) for h in (0, 1, 2, 3)] == pytest.approx([1.0, 0.5, 0.45, 0.405])
+        assert law.tail(-1) == 1.0
+        assert law.mean() == pytest.approx(5.0)
+        assert law.discount(0.8) == 0.9
+        assert law.discount(0.9) is None
+
+    def test_a_table_that_sums_to_one_up_to_rounding_is_a_law(self):
+        law = Table((0.3, 0.5, 0.2000008))
+        total = 1.0000008
+        exact = [0.3 / total, 0.5 / total, 0.2000008 / total, 0.0]
+        assert np.exp(law.log_pmf(4)) == pytest.approx(exact, rel=1e-12)
+        assert law.tail(1) == pytest.approx(0.7000008 / total, rel=1e-12)
+        assert law.mean() == pytest.approx(0.9000016 / total, rel=1e-12)
+
+    def test_so_is_a_mixture(self):
+        law = Mixture((Dirac(2), Geometric(0.5)), (0.25, 0.7500008))
+        total = 1.0000008
+        first, last = 0.7500008 / total, 0.25 / total
+        exact = [0.5 * first, 0.25 * first, 0.125 * first + last]
+        assert np.exp(law.log_pmf(3)) == pytest.approx(exact, rel=1e-12)
+        assert law.tail(2) == pytest.approx(0.25 * first + last, rel=1e-12)
+        assert law.mean() == pytest.approx(first + 2.0 * last, rel=1e-12)
+
+    def test_only_the_ends_of_the_geometric_family_are_simpler(self):
+        assert Geometric(0.5).simplified() == Geometric(0.5)
+        assert Geometric(0.0).simplified() == Dirac(0)
+        assert Geometric(1.0).simplified() == Uniform()
+
+    def test_horizons_and_discounts(self):
+        assert Geometric(0.5).pmf(1).tolist() == [1.0]
+        assert Dirac(0).weights(1.0, 3).tolist() == [1.0, 1.0, 1.0]
+        assert Dirac(0).weights(0.0, 3).tolist() == [1.0, 0.0, 0.0]
+        for gamma in (-0.1, 1.1, 1.5, math.nan):
+            with pytest.raises(InputError, match="gamma must lie in"):
+                Dirac(0).weights(gamma, 3)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_horizon_is_a_whole_number_of_steps():
+    for horizon in (0, -1, 2.5):
+        with pytest.raises(InputError, match="whole number of steps"):
+            Geometric(0.5).pmf(horizon)
+
+
+class TestRefused:
+    """By the classes themselves: their text is read by another part, which refuses some earlier."""
+
+    def test_steps_that_cannot_be_counted(self):
+        assert Dirac(2**53).mean() == 2.0**53
+        for k in (-1, 2**53 + 2):
+            with pytest.raises(InputError, match="whole number of steps"):
+                Dirac(k)
+
+    @pytest.mark.usefixtures("unchecked")
+    def test_half_a_step(self):
+        with pytest.raises(InputError, match="whole number of steps"):
+            Dirac(1.5)
+
+    def test_means_that_are_too_large(self):
+        assert Poisson(1e6).mean() == 1e6
+        for lam in (0.0, -1.0, 1.2e6):
+            with pytest.raises(InputError, match="mean > 0"):
+                Poisson(lam)
+
+    @pytest.mark.parametrize("table", [(), (0.5, -0.5, 1.0), (0.5, 0.5000015), (0.5, 0.4999985)])
+    def test_tables(self, table):
+        with pytest.raises(InputError, match="table"):
+            Table(table)
+
+    @pytest.mark.parametrize(
+        ("laws", "shares"),
+        [
+            ((), ()),
+            ((Dirac(0), Dirac(1)), (1.0,)),
+            ((Dirac(0), Dirac(1)), (1.0, 0.0)),
+            ((Dirac(0), Dirac(1)), (1.5, -0.5)),
+            ((Dirac(0), Dirac(1)), (0.5, 0.5000015)),
+            ((Dirac(0), Dirac(1)), (0.5, 0.4999985)),
+            ((Dirac(0), Uniform()), (0.5, 0.5)),
+        ],
+    )
+    def test_mixtures(self, laws, shares):
+        with pytest.raises(InputError, match=r"mixture|mixed"):
+            Mixture(laws, shares)
+
+
+def test_zero_modified_with_a_discount_of_zero_is_geometric():
+    law = ZeroModifiedGeometric(0.5, 0.0)
+    assert law.pmf(9) == pytest.approx(Geometric(0.5).pmf(9))
+    assert law.mean() == 1.0
+
+
+def test_only_a_mass_at_0_is_the_classical_criterion():
+    for law in (Dirac(0), Table((1.0,)), Table((1.0, 0.0))):
+        assert law.discount(0.9) == 0.9
+    for law in (Dirac(1), Table((0.5, 0.5)), Table((0.0, 1.0)), Poisson(1.0), Uniform()):
+        assert law.discount(0.9) is None

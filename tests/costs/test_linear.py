@@ -12,7 +12,11 @@ from etairl.penalties import Ball, Simplex
 from etairl.types import InputError, Spec
 
 SPEC = Spec(2, 1, (-1.0,), (1.0,))
-KEY = jax.random.key(0)
+
+
+def fresh_key() -> jax.Array:
+    """Not while the tests are collected: that would start JAX."""
+    return jax.random.key(0)
 
 
 def side(rng, shift, updates=4, n=256) -> Points:
@@ -42,9 +46,9 @@ def difference(cost, state, own, expert) -> np.ndarray:
 def test_the_closed_step_goes_a_share_of_the_way_to_the_best_weights(allowed, rng):
     cost = make(allowed, cost_rate=0.25)
     own, expert = side(rng, (0.6, -0.8)), side(rng, (0.0, 0.0))
-    start = cost.init(KEY, flat(expert))
+    start = cost.init(fresh_key(), flat(expert))
     delta = difference(cost, start, own, expert)
-    state, info = cost.updates(KEY, start, own, expert)
+    state, info = cost.updates(fresh_key(), start, own, expert)
     if isinstance(allowed, Ball):
         best, gap = delta / np.linalg.norm(delta), np.linalg.norm(delta)
     else:
@@ -65,12 +69,12 @@ def test_standardised_costs_move_neither_with_the_weights_nor_with_the_learner(a
     """Mean and spread of what the newest pairs cost, whatever the weights; the order is theirs."""
     cost, plain = make(allowed, mean_cost=mean), make(allowed)
     expert = side(rng, (0.0, 0.0))
-    state, other = cost.init(KEY, flat(expert)), plain.init(KEY, flat(expert))
+    state, other = cost.init(fresh_key(), flat(expert)), plain.init(fresh_key(), flat(expert))
     assert other.paid is None
     for shift in ((0.6, -0.8), (3.0, 5.0)):
         own = side(rng, shift)
-        state, _ = cost.updates(KEY, state, own, expert)
-        other, _ = plain.updates(KEY, other, own, expert)
+        state, _ = cost.updates(fresh_key(), state, own, expert)
+        other, _ = plain.updates(fresh_key(), other, own, expert)
         assert np.array_equal(state.weights, other.weights)
         paid = np.asarray(cost(state, *flat(own)), np.float64)
         assert (paid.mean(), paid.std()) == pytest.approx((mean, 1.0), abs=1e-3)
@@ -95,9 +99,9 @@ def test_every_step_finds_the_best_weights_and_stays_in_the_set(allowed, step, r
     cost = make(allowed, cost_step=step, cost_rate=0.3)
     own, expert = side(rng, (0.6, -0.8), updates=100), side(rng, (0.0, 0.0), updates=100)
     own, expert = (Points(*(jnp.broadcast_to(x[:1], x.shape) for x in s)) for s in (own, expert))
-    state = cost.init(KEY, flat(expert))
+    state = cost.init(fresh_key(), flat(expert))
     for _ in range(30):
-        state, info = cost.updates(KEY, state, own, expert)
+        state, info = cost.updates(fresh_key(), state, own, expert)
         cost.check(state)
     # 3,000 steps of rate 0.3 and |delta| = 1: an angle of 1/sqrt(2 * 0.3 * 3000) = 0.024.
     assert float(info.paid) == pytest.approx(float(info.gap), rel=1e-3)
@@ -106,8 +110,11 @@ def test_every_step_finds_the_best_weights_and_stays_in_the_set(allowed, step, r
 def test_noise_is_the_gap_of_two_equal_sides(rng):
     """Of 200 pairs of equal sides the mean squared gap is the squared noise, within 5 errors."""
     cost = make(Ball())
-    state = cost.init(KEY, flat(side(rng, (0, 0))))
-    found = [cost.updates(KEY, state, side(rng, (0, 0)), side(rng, (0, 0)))[1] for _ in range(200)]
+    state = cost.init(fresh_key(), flat(side(rng, (0, 0))))
+    found = [
+        cost.updates(fresh_key(), state, side(rng, (0, 0)), side(rng, (0, 0)))[1]
+        for _ in range(200)
+    ]
     ratio = np.mean([float(i.gap) ** 2 for i in found]) / np.mean(
         [float(i.noise) ** 2 for i in found]
     )
@@ -118,8 +125,10 @@ def test_noise_is_the_gap_of_two_equal_sides(rng):
 def test_noise_on_a_simplex_is_that_of_the_worst_of_all_features(rng):
     """The largest of 2·3 gaps by chance is 1.3 errors on average; sqrt(2 log 6) = 1.9 bounds it."""
     cost = make(Simplex())
-    state = cost.init(KEY, flat(side(rng, (0, 0))))
-    found = [cost.updates(KEY, state, side(rng, (0, 0)), side(rng, (0, 0)))[1] for _ in range(60)]
+    state = cost.init(fresh_key(), flat(side(rng, (0, 0))))
+    found = [
+        cost.updates(fresh_key(), state, side(rng, (0, 0)), side(rng, (0, 0)))[1] for _ in range(60)
+    ]
     ratio = np.mean([float(i.gap / i.noise) for i in found])
     assert 0.5 < ratio < 0.9
     assert float(found[0].noise) == pytest.approx(
@@ -131,9 +140,9 @@ def test_equal_sides_keep_the_weights(rng):
     for allowed in (Ball(), Simplex()):
         cost = make(allowed, cost_rate=1.0)
         own = side(rng, (1.0, 0.0))
-        state = cost.init(KEY, flat(own))
-        state, _ = cost.updates(KEY, state, side(rng, (2.0, 1.0)), own)
-        again, info = cost.updates(KEY, state, own, own)
+        state = cost.init(fresh_key(), flat(own))
+        state, _ = cost.updates(fresh_key(), state, side(rng, (2.0, 1.0)), own)
+        again, info = cost.updates(fresh_key(), state, own, own)
         assert np.asarray(again.weights) == pytest.approx(np.asarray(state.weights), abs=1e-6)
         assert float(info.gap) == 0.0
 
@@ -141,7 +150,7 @@ def test_equal_sides_keep_the_weights(rng):
 def test_the_cost_is_the_weighted_sum(rng):
     cost = make(Simplex(), both_signs=False)
     seen = flat(side(rng, (0, 0)))
-    state = cost.init(KEY, seen)
+    state = cost.init(fresh_key(), seen)
     assert np.asarray(state.weights) == pytest.approx(np.full(3, 1 / 3))
     state = state._replace(weights=jnp.asarray([0.2, 0.3, 0.5]))
     expected = np.asarray(cost.features(state, *seen)) @ [0.2, 0.3, 0.5]
@@ -150,7 +159,7 @@ def test_the_cost_is_the_weighted_sum(rng):
 
 def test_weights_of_another_set_are_refused(rng):
     cost = make(Simplex())
-    state = cost.init(KEY, flat(side(rng, (0, 0))))
+    state = cost.init(fresh_key(), flat(side(rng, (0, 0))))
     with pytest.raises(InputError, match="must lie on the simplex"):
         cost.check(state._replace(weights=jnp.full(6, 0.5)))
     with pytest.raises(InputError, match="not all finite"):

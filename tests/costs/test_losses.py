@@ -20,7 +20,10 @@ from etairl.costs.losses import (
 from etairl.networks import MLP
 from etairl.penalties import GAN, jensen_shannon
 
-KEY = jax.random.key(3)
+
+def fresh_key() -> jax.Array:
+    """Not while the tests are collected: that would start JAX."""
+    return jax.random.key(3)
 
 
 @pytest.fixture
@@ -40,7 +43,7 @@ def by_hand(network, own, expert) -> float:
 
 
 def test_gan_loss(network, sides):
-    loss, info = gan_loss(network, KEY, *sides)
+    loss, info = gan_loss(network, fresh_key(), *sides)
     assert float(loss) == pytest.approx(by_hand(network, *sides), rel=1e-5)
     h_own, h_expert = (np.asarray(logits(network, x)) for x in sides)
     assert float(info.accuracy_learner) == pytest.approx((h_own > 0).mean())
@@ -53,7 +56,9 @@ def test_the_optimum_is_twice_the_jensen_shannon_divergence_less_log_4():
     points = jnp.eye(3)
     rows = lambda law: points[np.repeat(np.arange(3), np.round(law * 10).astype(int))]  # noqa: E731
     network = MLP.init(jax.random.key(0), (3, 1), "relu")
-    value = jax.jit(jax.value_and_grad(lambda n: gan_loss(n, KEY, rows(own), rows(expert))[0]))
+    value = jax.jit(
+        jax.value_and_grad(lambda n: gan_loss(n, fresh_key(), rows(own), rows(expert))[0])
+    )
     for _ in range(4000):
         loss, grads = value(network)
         network = jax.tree.map(lambda w, g: w - 1.0 * g, network, grads)
@@ -68,7 +73,7 @@ def test_the_optimum_is_twice_the_jensen_shannon_divergence_less_log_4():
 
 
 def test_label_smoothing_is_cross_entropy_with_soft_labels(network, sides):
-    loss, _ = label_smoothing(gan_loss, 0.1)(network, KEY, *sides)
+    loss, _ = label_smoothing(gan_loss, 0.1)(network, fresh_key(), *sides)
     expected = 0.0
     for x, label in ((sides[0], 0.9), (sides[1], 0.1)):
         d = 1.0 / (1.0 + np.exp(-np.asarray(logits(network, x), np.float64)))
@@ -77,7 +82,7 @@ def test_label_smoothing_is_cross_entropy_with_soft_labels(network, sides):
 
 
 def test_entropy_bonus(network, sides):
-    loss, _ = entropy_bonus(gan_loss, 0.3)(network, KEY, *sides)
+    loss, _ = entropy_bonus(gan_loss, 0.3)(network, fresh_key(), *sides)
     d = 1.0 / (1.0 + np.exp(-np.asarray(logits(network, jnp.concatenate(sides)), np.float64)))
     entropy = -(d * np.log(d) + (1 - d) * np.log(1 - d)).mean()
     assert float(loss) == pytest.approx(by_hand(network, *sides) - 0.3 * entropy, rel=1e-5)
@@ -87,7 +92,7 @@ def test_entropy_bonus(network, sides):
 def test_gradient_penalty_of_a_plane_is_known(target, sides):
     """h(x) = w.x has the gradient w everywhere, between the sides too."""
     network = MLP.init(jax.random.key(1), (4, 1), "relu")
-    loss, info = gradient_penalty(gan_loss, 2.0, target)(network, KEY, *sides)
+    loss, info = gradient_penalty(gan_loss, 2.0, target)(network, fresh_key(), *sides)
     norm = float(np.linalg.norm(np.asarray(network.weights[0])))
     expected = by_hand(network, *sides) + 2.0 * (norm - target) ** 2
     assert float(loss) == pytest.approx(expected, rel=1e-5)
@@ -102,7 +107,7 @@ def test_the_gradient_is_penalised_between_the_sides():
     """
     own, expert = (jnp.tile(jnp.asarray(x), (20_000, 1)) for x in ([3.0, 0.0], [0.0, 1.0]))
     parabola = lambda x: 0.5 * (x**2).sum(axis=1, keepdims=True)  # noqa: E731
-    value, info = gradient_penalty(gan_loss, 2.0, 0.0)(parabola, KEY, own, expert)
+    value, info = gradient_penalty(gan_loss, 2.0, 0.0)(parabola, fresh_key(), own, expert)
     assert float(value - info.gan_loss) == pytest.approx(2.0 * 10.0 / 3.0, abs=0.2)
 
 
@@ -115,7 +120,7 @@ def test_noise_has_its_size_on_both_sides():
         return gan_loss(network, key, own, expert)
 
     still = jnp.zeros((20_000, 1))
-    input_noise(spy, 0.3)(lambda x: x, KEY, still, still)
+    input_noise(spy, 0.3)(lambda x: x, fresh_key(), still, still)
     for side in seen:
         assert side.std() == pytest.approx(0.3, rel=0.025)
     assert abs(np.corrcoef(seen[0][:, 0], seen[1][:, 0])[0, 1]) < 5.0 / 20_000**0.5
@@ -124,19 +129,21 @@ def test_noise_has_its_size_on_both_sides():
 def test_gradient_penalty_has_a_finite_slope_where_the_gradient_is_zero(sides):
     flat = jax.tree.map(jnp.zeros_like, MLP.init(jax.random.key(1), (4, 8, 1), "relu"))
     penalised = gradient_penalty(gan_loss, 1.0, 1.0)
-    grads = jax.grad(lambda n: penalised(n, KEY, *sides)[0])(flat)
+    grads = jax.grad(lambda n: penalised(n, fresh_key(), *sides)[0])(flat)
     assert all(np.isfinite(np.asarray(leaf)).all() for leaf in jax.tree.leaves(grads))
 
 
 def test_weight_decay(network, sides):
-    loss, _ = weight_decay(gan_loss, 0.7)(network, KEY, *sides)
+    loss, _ = weight_decay(gan_loss, 0.7)(network, fresh_key(), *sides)
     size = sum(float((np.asarray(w, np.float64) ** 2).sum()) for w in network.weights)
     assert float(loss) == pytest.approx(by_hand(network, *sides) + 0.35 * size, rel=1e-5)
 
 
 def test_input_noise_of_no_size_changes_nothing_and_of_some_size_does(network, sides):
-    plain, _ = gan_loss(network, KEY, *sides)
-    assert float(input_noise(gan_loss, 0.0)(network, KEY, *sides)[0]) == pytest.approx(float(plain))
+    plain, _ = gan_loss(network, fresh_key(), *sides)
+    assert float(input_noise(gan_loss, 0.0)(network, fresh_key(), *sides)[0]) == pytest.approx(
+        float(plain)
+    )
     noisy = [
         float(input_noise(gan_loss, 0.5)(network, jax.random.key(k), *sides)[0]) for k in range(3)
     ]
@@ -181,7 +188,7 @@ def test_gradients_against_finite_differences(names, network, sides):
         loss = WRAPPERS[name](loss)
 
     def value(n):
-        return loss(n, KEY, *sides)[0]
+        return loss(n, fresh_key(), *sides)[0]
 
     grads = jax.grad(value)(network)
     direction = jax.tree.map(

@@ -50,10 +50,9 @@ def relabelled(rng: np.random.Generator, own: OwnEpisodes, other: OtherEpisodes)
     spread = both.std(axis=0)
     both = both / np.where(spread > 0.0, spread, 1.0)
     chosen = rng.random((_DRAWS, total)).argsort(axis=1) < n
-    sums = chosen @ both  # all columns have mean 0, so the other side is minus this
-    scale = 1.0 / n + 1.0 / (total - n)
-    highest = np.abs(sums * scale).max(axis=1)
-    seen = np.abs(both[:n].sum(axis=0) * scale)
+    # All columns have mean 0: the other side is minus this, and a gap in proportion to it.
+    highest = np.abs(chosen @ both).max(axis=1)
+    seen = np.abs(both[:n].sum(axis=0))
     reached = (highest[:, None] >= seen * (1.0 - 1e-9)).sum(axis=0)
     return [
         Check(float(gap), float((1 + r) / (1 + _DRAWS)))
@@ -120,7 +119,7 @@ def excess(
     steps.
     """
     times, values = others.repeated().times, usual[others.row_of_step]
-    overall, horizon = float(usual.mean()), int(max(t.times.max(), times.max())) + 1
+    overall, horizon = float(usual.mean()), int(t.times.max()) + 1
     sums = np.bincount(times, values, minlength=horizon)[t.times]
     counts = np.bincount(times, minlength=horizon)[t.times]
     enough = counts >= USUAL  # the same steps of both sides, or they could not be compared
