@@ -10,7 +10,7 @@ from rich.console import Console
 from etairl.cli.console import out, parse
 from etairl.cli.evaluate import print_behaviours
 from etairl.cli.running import RunOptions, follow
-from etairl.figures.learning_curves import learning_figure
+from etairl.figures.run_curves import Curves, runs_figure
 from etairl.figures.save import save_figure
 from etairl.runs import read_metrics
 from etairl.training.flat import configure
@@ -58,5 +58,7 @@ def show(path: Path, episodes: int) -> None:
     print_behaviours(behaviours, result)
     figure = path / "figures" / "learning.png"
     title = f"{result.config.algorithm} with {result.config.eta} on {result.config.env}"
-    save_figure(learning_figure(read_metrics(path), result.metrics, title), figure)
+    expert, floor = result.metrics["expert_return"], result.metrics["remaining"]["mmd2_mu"]
+    curves = [Curves("learner", [read_metrics(path)])]
+    save_figure(runs_figure(curves, title, expert, floor), figure)
     out().print(f"\nlearning curves: {figure}\nrun directory:   {path}", markup=False)
