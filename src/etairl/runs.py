@@ -9,11 +9,12 @@ Everything is written beside its place and renamed, so a kill at any moment leav
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping
 from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from etairl.checkpoints import Checkpoints
 from etairl.storage import (
@@ -25,8 +26,9 @@ from etairl.storage import (
     remove_parts,
     write_json,
 )
-from etairl.types import InputError
+from etairl.types import DivergedError, InputError
 
+_T = TypeVar("_T")
 _DEMONSTRATIONS = "demonstrations"
 EVALUATION = "evaluation.json"
 """policies in fresh episodes, where a study asked for that"""
@@ -246,15 +248,23 @@ def with_score(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def every_seconds(seconds: float, clock: Callable[[], float]) -> Callable[[], bool]:
-    """True when asked for the first time after each stretch of `seconds`."""
-    last = clock()
+def with_checkpoints(
+    reports: Iterator[_T], save: Callable[[], None], seconds: float
+) -> Generator[_T, None, None]:
+    """The reports of a run, which is saved after each stretch of `seconds`, and where it stops.
 
-    def due() -> bool:
-        nonlocal last
-        if clock() - last < seconds:
-            return False
-        last = clock()
-        return True
-
-    return due
+    One that diverged is not: there is nothing to resume from in it, the checkpoint before stays.
+    Where a simulator failed, what was learned up to the last cycle is whole.
+    """
+    last = time.monotonic()
+    try:
+        for report in reports:
+            yield report
+            if time.monotonic() - last >= seconds:
+                last = time.monotonic()
+                save()
+    except DivergedError:
+        raise
+    except (GeneratorExit, InputError):
+        save()
+        raise

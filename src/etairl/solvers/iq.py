@@ -32,7 +32,7 @@ from etairl.solvers.iq_losses import (
 from etairl.solvers.on_sac import OnSAC
 from etairl.solvers.sac import SAC
 from etairl.solvers.sac_state import SACDraw, SACState
-from etairl.solvers.solver import Batch, ExpertPairs, in_scans
+from etairl.solvers.solver import Batch, ExpertPairs, in_scans, scanned
 
 
 class Sides(NamedTuple):
@@ -171,12 +171,7 @@ class IQ(OnSAC[SACState]):
     def _scan(
         self, state: SACState, scan: Sides, key: PRNGKeyArray, critics_only: bool
     ) -> tuple[SACState, IQInfo]:
-        def body(carry: SACState, step: tuple[Sides, PRNGKeyArray]) -> tuple[SACState, IQInfo]:
-            return self.update(carry, *step, critics_only)
-
-        keys = jax.random.split(key, len(scan.own.obs))
-        state, infos = jax.lax.scan(body, state, (scan, keys))
-        return state, jax.tree.map(jnp.mean, infos)
+        return scanned(partial(self.update, critics_only=critics_only), state, scan, key)
 
 
 def _draw(

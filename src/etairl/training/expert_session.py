@@ -1,6 +1,5 @@
 """A run that trains an expert: opened, played and resumed as a run of imitation is."""
 
-import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,13 +21,13 @@ from etairl.algorithms.expert import (
 from etairl.checkpoints import load_replay, save_replay
 from etairl.decoding import encode
 from etairl.locks import held
-from etairl.runs import RunDirectory, every_seconds
+from etairl.runs import RunDirectory, with_checkpoints
 from etairl.solvers.learned import save_policy
 from etairl.solvers.sac import SAC
 from etairl.storage import reading
 from etairl.training.restored import check_resets
 from etairl.training.session import Report
-from etairl.types import DivergedError, InputError, RejoinableTask
+from etairl.types import InputError, RejoinableTask
 
 _LATEST = 20
 """episodes whose mean return is reported"""
@@ -77,6 +76,7 @@ class ExpertSession:
     checkpoint_seconds: float = 60.0
     returns: list[float] = field(default_factory=list)
     """of the latest episodes"""
+    _unsaved: bool = False
 
     @property
     def finished(self) -> bool:
@@ -101,25 +101,17 @@ class ExpertSession:
         tell("first episodes, compiling")
         if not self.resumed:
             self.directory.start_over()
-        due, played = every_seconds(self.checkpoint_seconds, time.monotonic), False
-        try:
-            for cycle in train_expert(self.config, self.task, self.solver, self.progress):
-                self.progress, played = cycle.progress, True
-                self.returns = (self.returns + cycle.returns)[-_LATEST:]
-                row = self._row(cycle)
-                if cycle.returns or cycle.judged is not None:
-                    self.directory.log(row)
-                yield Report(row, self.transitions)
-                if due():
-                    self._checkpoint()
-        except DivergedError:
-            raise  # there is nothing to resume from in it; the checkpoint before stays
-        except (GeneratorExit, InputError):
-            # Where a simulator failed, what was learned up to the last cycle is whole.
-            if played:
-                self._checkpoint()
-            raise
+        yield from with_checkpoints(self._reports(), self._checkpoint, self.checkpoint_seconds)
         self._finish()
+
+    def _reports(self) -> Iterator[Report]:
+        for cycle in train_expert(self.config, self.task, self.solver, self.progress):
+            self.progress, self._unsaved = cycle.progress, True
+            self.returns = (self.returns + cycle.returns)[-_LATEST:]
+            row = self._row(cycle)
+            if cycle.returns or cycle.judged is not None:
+                self.directory.log(row)
+            yield Report(row, self.transitions)
 
     def restore(self) -> None:
         """Go to the latest checkpoint."""
@@ -136,6 +128,8 @@ class ExpertSession:
 
     def _checkpoint(self) -> None:
         """The replay may have gone on since, and is taken back."""
+        if not self._unsaved:
+            return
         progress, checkpoints = self.progress, self.directory.checkpoints
         progress.replay.rewind(progress.world.added)
         since = save_replay(checkpoints, progress.replay)
@@ -143,6 +137,7 @@ class ExpertSession:
         world = progress.world._asdict()
         values = {"steps": progress.steps, "returns": self.returns, "world": world}
         checkpoints.save(progress.cycles, trees, values, since)
+        self._unsaved = False
 
     def _row(self, cycle: ExpertCycle) -> dict[str, Any]:
         row = {"cycle": cycle.progress.cycles, "steps": cycle.progress.steps}
