@@ -107,22 +107,17 @@ class IQ(OnSAC[SACState]):
         mask, next_mask = plain.in_world(both.obs), plain.in_world(both.next_obs)
         obs, next_obs = plain.seen(state, both.obs), plain.seen(state, both.next_obs)
         temperature = jnp.exp(state.log_temperature)
-        ahead = head.choose(
-            *(key_target, state.actor, state.targets, next_obs, state.reference, plain.omega),
-            mask=next_mask,
-        )
-        value = ahead.q - temperature * next_mask * ahead.penalty
+        ahead = plain.chosen(key_target, state, state.targets, next_obs, next_mask)
+        value = ahead.q - temperature * ahead.penalty
         most = self.config.reward_bound / (1.0 - config.gamma_rl)
         side = jnp.where(own, -1.0, 1.0)
         backup = config.gamma_rl * next_value(value, side, both.terminated, most)
         backup = jax.lax.stop_gradient(backup)
 
         def values(critics: MLP, obs: Array, mask: Rows) -> Float[Array, "2 batch"]:
-            choice = head.choose(
-                *(key_value, state.actor, critics, obs, state.reference, plain.omega), mask=mask
-            )
+            choice = plain.chosen(key_value, state, critics, obs, mask)
             assert choice.each is not None
-            return choice.each - temperature * mask * choice.penalty
+            return choice.each - temperature * choice.penalty
 
         def loss(critics: MLP) -> tuple[Scalar, Float[Array, "2 batch"]]:
             q = head.q(critics, obs, both.act)
