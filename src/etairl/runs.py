@@ -72,9 +72,8 @@ def _runs_in(folder: Path) -> list[Path]:
     return sorted(file.parent for file in files)
 
 
-def _first(runs: list[Path], most: int = 5) -> str:
-    more = ", …" if len(runs) > most else ""
-    return ", ".join(str(run) for run in runs[:most]) + more
+def _first(runs: list[Path]) -> str:
+    return ", ".join(map(str, runs[:5])) + (", …" if len(runs) > 5 else "")
 
 
 class RunDirectory:

@@ -216,9 +216,9 @@ def print_tasks(behaviours: list[Behaviour]) -> None:
             (
                 v.title,
                 f"{100 * success:.0f} %",
-                "" if v.score is None else f"{v.score:z.3f}",
+                _number(v.score),
                 "" if wide is None else f"{100 * wide.success:.0f} %",
-                "" if wide is None or wide.score is None else f"{wide.score:z.3f}",
+                _number(None if wide is None else wide.score),
                 "" if wide is None else f"{wide.return_mean:z.1f} ± {wide.return_std:z.1f}",
             )
         )
@@ -232,7 +232,7 @@ def print_tasks(behaviours: list[Behaviour]) -> None:
     )
 
 
-def print_features(behaviours: list[Behaviour], most: int = 10) -> None:
+def print_features(behaviours: list[Behaviour]) -> None:
     """The heaviest features of a linear cost, and where each behaviour stands in them."""
     alike = [v for v in behaviours if v.playing in (behaviours[0].playing, None)]
     shown = {v.title: {g.name: g for g in v.features or ()} for v in alike}
@@ -240,7 +240,7 @@ def print_features(behaviours: list[Behaviour], most: int = 10) -> None:
     least = abs(features[-1].weight) if features else 0.0
     # What two or more share is what is left of the weight that all had at the start.
     shared = sum(abs(f.weight) == least for f in features) > 1
-    heaviest = [f for f in features if abs(f.weight) > least or not shared][:most]
+    heaviest = [f for f in features if abs(f.weight) > least or not shared][:10]
     if not heaviest:
         return
     rows = [

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -50,7 +51,8 @@ def follow(
     resume: bool = False,
 ) -> None:
     """Train to the end, or to Ctrl-C, with progress on the terminal."""
-    say = _say if not (options.quiet or options.json) else _say_nothing
+    quiet = options.quiet or options.json
+    say = str if quiet else partial(out().print, markup=False)
     check_service(options.track)
     with ExitStack() as stack:
         waiting = stack.enter_context(
@@ -97,14 +99,6 @@ def follow(
         print_json({"run": str(path), **read_result(path)})
     elif not (options.quiet or already):
         print_result(path)
-
-
-def _say(sentence: str) -> None:
-    out().print(sentence, markup=False)
-
-
-def _say_nothing(_: str) -> None:
-    """Nobody listens."""
 
 
 class _GeneratorMeter:

@@ -24,7 +24,6 @@ _FEATURES = 24
 def explanation_data(result: Result, found: RunExplanation, film: Film) -> dict[str, Any]:
     """Everything that the page shows, small enough to be sent around."""
     config, horizon = result.config, min(result.config.horizon, _LONGEST)
-    sides = {"demonstrations": found.demonstrations, "learner": found.learner}
     chosen = shown_episodes(found)
     eta = parse_eta(str(config.future.eta))
     return {
@@ -35,7 +34,7 @@ def explanation_data(result: Result, found: RunExplanation, film: Film) -> dict[
         "cut": config.horizon > horizon,
         "window": found.window,
         "sides": {
-            name: _side(side, chosen[name], horizon, name, film) for name, side in sides.items()
+            name: _side(side, chosen[name], horizon, name, film) for name, side in found.sides.items()
         },
         "moments": [_moment(m, found, chosen["learner"]) for m in found.moments],
         "columns": [_column(c) for c in found.columns],
@@ -189,8 +188,7 @@ def _plane(
     result: Result, found: RunExplanation, chosen: dict[str, list[int]]
 ) -> dict[str, Any] | None:
     """Maps of the shown episodes as bytes, 0 where there is none, and their ways."""
-    sides = {"demonstrations": found.demonstrations, "learner": found.learner}
-    shown = {n: s.trajectories.take(np.array(chosen[n])) for n, s in sides.items()}
+    shown = {n: s.trajectories.take(np.array(chosen[n])) for n, s in found.sides.items()}
     thinned = any(t.spans is not None for t in shown.values())
     made = None if thinned else plane(result, joined([_places(t) for t in shown.values()]))
     if made is None:

@@ -34,7 +34,6 @@ from etairl.types import InputError, Policy, Trajectories, check_seed, constant_
 MOMENTS = 6
 _ROWS = 5  # of a moment, over which the shares of its columns are means
 _WHOLE = 1000  # and of all episodes of a side together
-PlayedGaps = Callable[[Trajectories], list[FeatureGap] | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +211,7 @@ def _episode_means(side: Costs) -> Float[np.ndarray, "episodes one"]:
 def explain_run(
     prepared: Prepared,
     policy: Policy,
-    gaps: PlayedGaps,
+    gaps: Callable[[Trajectories], list[FeatureGap] | None],
     episodes: int,
     seed: int,
     filmed: Trajectories | None = None,

@@ -16,7 +16,7 @@ from etairl.training.result import Result
 from etairl.training.scenes import make_scene
 from etairl.types import InputError, Trajectories
 
-SIZE = (280, 210)
+_SIZE = (280, 210)
 SHOWN = 12  # episodes of either side
 _DRAWN = 180  # while it is not known how long an episode lasts
 _DENSE, _SPARSE = 80, 20  # of the first episode of either side, and of each other one
@@ -45,23 +45,22 @@ class Film:
 
 def shown_episodes(found: RunExplanation) -> dict[str, list[int]]:
     """Of each side the first episode, those of moments, and more."""
-    sides = {"demonstrations": found.demonstrations, "learner": found.learner}
     of_moments = {"learner": [m.episode for m in found.moments]}
     chosen = {}
-    for name, side in sides.items():
+    for name, side in found.sides.items():
         wanted = [0, *of_moments.get(name, []), *range(len(side.trajectories))]
         chosen[name] = sorted(list(dict.fromkeys(wanted))[:SHOWN])
     return chosen
 
 
-def film(result: Result, seed: int = 0, size: tuple[int, int] = SIZE) -> Film:
+def film(result: Result, seed: int = 0) -> Film:
     """Play and draw an episode of the learner; if that is not possible, a note says why.
 
     Where there are many tasks nothing is played: those of the demonstrations are the ones to show.
     """
     with ExitStack() as stack:
         try:
-            scene = make_scene(result, size, seed)
+            scene = make_scene(result, _SIZE, seed)
             stack.callback(scene.close)
             if task_space(imported(result.config.env)) is not None:
                 return Film()
@@ -71,9 +70,7 @@ def film(result: Result, seed: int = 0, size: tuple[int, int] = SIZE) -> Film:
     return Film(episode, {0: pictures})
 
 
-def with_others(
-    result: Result, found: RunExplanation, filmed: Film, size: tuple[int, int] = SIZE
-) -> Film:
+def with_others(result: Result, found: RunExplanation, filmed: Film) -> Film:
     """Draw the other episodes that are shown, where observations tell the state of the simulator.
 
     Pictures of both sides are of the same steps, and there is one of each moment.
@@ -81,8 +78,7 @@ def with_others(
     if filmed.notes:
         return filmed
     chosen = shown_episodes(found)
-    sides = {"learner": found.learner, "demonstrations": found.demonstrations}
-    longest = int(max(side.trajectories.durations.max() for side in sides.values()))
+    longest = int(max(side.trajectories.durations.max() for side in found.sides.values()))
     base = _base(result.config.horizon)
     dense = base * -(-longest // (base * _DENSE))
     sparse = dense * -(-longest // (dense * _SPARSE))
@@ -93,9 +89,9 @@ def with_others(
     }
     notes = []
     with ExitStack() as stack:
-        scene = make_scene(result, size, 0)
+        scene = make_scene(result, _SIZE, 0)
         stack.callback(scene.close)
-        for name, side in sides.items():
+        for name, side in found.sides.items():
             for number in chosen[name]:
                 if number in pictures[name]:
                     continue
