@@ -1,60 +1,69 @@
 """The table of `results/imitation`: one line for each arm and task of a study of imitation.toml.
 
-    python benchmarks/imitation_table.py STUDY
+    python benchmarks/imitation_table.py FOLDER
 
-STUDY is the folder of the study, with its runs, after `etairl report STUDY`.
+FOLDER is a study after `etairl report`, or what was kept of it: only `summary.jsonl` is read.
 """
 
-import csv
 import json
 import sys
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 COLUMNS = (
     "demonstrations",
     "task",
+    "seeds",
     "score, greedy",
     "score, drawn",
     "MMD² of μ, greedy",
     "MMD² of μ, drawn",
+    "expert, drawn",
     "cloning, greedy",
     "thousand transitions to 90 %",
     "seconds to 90 %",
     "collapsed, % of cycles",
+    "in the last third",
 )
 
 
-def cells(study: Path, row: dict[str, str]) -> list[str]:
-    """What one finished run says, for the columns after the first two."""
-    rows = json.loads((study / "runs" / row["run"] / "evaluation.json").read_text())
-    by = {(r["name"], r["playing"]): r for r in rows}
-    kinds = [("learner", playing) for playing in ("greedy", "drawn")]
+def cells(run: Mapping[str, Any]) -> list[str]:
+    """What one finished run says, for the columns after the first three."""
+    by = {(row["name"], row["playing"]): row for row in run["evaluation"]}
+    learner = [by["learner", playing] for playing in ("greedy", "drawn")]
     clone = by.get(("behaviour cloning", "greedy"))
-    steps, seconds = row["transitions_to_90"], row["seconds_to_90"]
+    expert = by.get(("expert", "drawn"))
+    reached, result = run["milestone"], run["result"]
+    third = result["cycles"] / 3
     return [
-        *(f"{by[kind]['score']:.2f}" for kind in kinds),
-        *(f"{by[kind]['mmd2_mu']['value']:.4f}" for kind in kinds),
-        f"{clone['score']:.2f}" if clone else "none",
-        f"{float(steps) / 1000:.0f}" if steps else "never",
-        f"{float(seconds):.0f}" if seconds else "never",
-        f"{100 * float(row['collapsed_share']):.1f}",
+        *(f"{row['score']:.2f}" for row in learner),
+        *(f"{row['mmd2_mu']['value']:.4f}" for row in learner),
+        f"{expert['mmd2_mu']['value']:.4f}" if expert else "",
+        f"{clone['score']:.2f}" if clone else "",
+        f"{reached['transitions'] / 1000:.0f}" if reached else "never",
+        f"{reached['seconds']:.0f}" if reached and reached["seconds"] else "never",
+        f"{100 * result['collapsed_share']:.1f}",
+        f"{100 * result['collapsed_last_third'] / third:.1f}",
     ]
 
 
-def main(study: Path) -> None:
+def main(folder: Path) -> None:
     """Print the table in Markdown, a number for each seed."""
-    with (study / "results.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    made: dict[tuple[str, str], list[list[str]]] = defaultdict(list)
-    for row in sorted(rows, key=lambda r: int(r["seed"])):
-        if (study / "runs" / row["run"] / "evaluation.json").is_file():
-            made[row["arm"], row["env"].removesuffix("-v5")].append(cells(study, row))
+    made: dict[tuple[str, str], list[tuple[int, list[str]]]] = defaultdict(list)
+    for line in (folder / "summary.jsonl").read_text().splitlines():
+        run = json.loads(line)
+        task, seed = run["config"]["env"], run["config"]["seed"]
+        arm = run["name"].removesuffix(f"_s{seed}").rsplit("_", 1)[1]
+        if run["evaluation"]:
+            made[arm, task].append((seed, cells(run)))
     print("| " + " | ".join(COLUMNS) + " |")
     print("|" + "---|" * len(COLUMNS))
-    for (arm, task), seeds in sorted(made.items()):
-        each = [" ".join(column) for column in zip(*seeds, strict=True)]
-        print(f"| {arm} | {task} | " + " | ".join(each) + " |")
+    for (arm, task), runs in sorted(made.items()):
+        seeds, rows = zip(*sorted(runs), strict=True)
+        each = [" ".join(column) for column in zip(*rows, strict=True)]
+        print(f"| {arm} | {task} | {' '.join(map(str, seeds))} | " + " | ".join(each) + " |")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from etairl.locks import locked
 from etairl.replication.paper_report import paper_data
 from etairl.replication.paper_studies import named_jobs
 from etairl.runs import RunDirectory
+from etairl.studies.jobs import Job
 from etairl.studies.report_data import as_study, report_data
 from etairl.studies.study_folder import Study
 from etairl.training.flat import configure
@@ -319,3 +320,29 @@ def test_a_digest_that_is_nested_too_deep(study, tmp_path):
     replace_line(small, name, text)
     with pytest.raises(InputError, match=r"is damaged \((?s:.*)remove it"):
         Study(small.path).finished(small.jobs[0])
+
+
+def with_demos(*files: str) -> list[Job]:
+    each = zip(QUICK, files, strict=False)
+    return [replace(job, config=replace(job.config, demos=file)) for job, file in each]
+
+
+def kept_study(folder: Path, jobs: list[Job]) -> Study:
+    made = made_up_study(folder / "made", jobs, level)
+    report_data(made)
+    return without_runs(made, folder / "kept")
+
+
+def test_runs_are_reused_where_the_demonstrations_lie_elsewhere(tmp_path):
+    there = kept_study(tmp_path, with_demos("there/hopper.npz", "there/hopper.npz"))
+    here = with_demos("/here/hopper.npz", "/here/hopper.npz")
+    other = Study.open(tmp_path / "other", "figure1", "quick", here)
+    assert other.reuse(there, here) == here
+    assert all(map(other.finished, here))
+
+
+def test_two_files_of_one_name_are_not_taken_for_each_other(tmp_path):
+    there = kept_study(tmp_path, with_demos("a/hopper.npz", "b/hopper.npz"))
+    here = with_demos("b/hopper.npz", "b/hopper.npz")
+    other = Study.open(tmp_path / "other", "figure1", "quick", here)
+    assert other.reuse(there, here) == here[1:]

@@ -89,9 +89,14 @@ def rescaled(config: TrainConfig, scale: StudyScale) -> TrainConfig:
     return replace(config, girl=sized, horizon=horizon, measure_every=2)
 
 
-def same_run(config: TrainConfig) -> str:
-    """Equal for settings that make the same bytes, however they are spelled."""
+def same_run(config: TrainConfig, moved: bool = False) -> str:
+    """Equal for settings that make the same bytes, however they are spelled.
+
+    With `moved` the file of demonstrations may lie in another folder, as on another machine.
+    """
     plain = encode(config) | {"eta": str(config.future.eta)}
+    if moved:
+        plain["demos"] = Path(config.demos).name
     plain["algorithm"] = config.choices.general
     if config.future.eta == Dirac(0):
         plain["sampler"] = "exact"  # both samplers are one law here, and draw alike

@@ -187,14 +187,19 @@ class Study:
             made = next((j.config for j in self.jobs if j.name == job.name), job.config)
         else:
             made = config_from(digest.config, self.path / "summary.jsonl", trust=True)
-        return digest if same_run(made) == same_run(job.config) else None
+        return digest if same_run(made, moved=True) == same_run(job.config, moved=True) else None
 
     def reuse(self, other: "Study", jobs: Sequence[Job]) -> list[Job]:
-        """Copy runs that another study has finished with the same settings; those copied."""
-        theirs = {same_run(job.config): job for job in other.jobs if other.finished(job)}
+        """Copy runs that another study has finished with the same settings; those copied.
+
+        Demonstrations may lie in another folder, unless a study has two files of one name.
+        """
+        finished = [job for job in other.jobs if other.finished(job)]
+        moved = all(map(_one_folder_each, (finished, jobs)))
+        theirs = {same_run(job.config, moved): job for job in finished}
         copied, digests = [], {}
         for job in jobs:
-            twin = theirs.get(same_run(job.config))
+            twin = theirs.get(same_run(job.config, moved))
             if twin is None or self.finished(job) or self.run_path(job).exists():
                 continue
             if RunDirectory(other.run_path(twin)).finished:
@@ -289,3 +294,9 @@ def check_seeds(jobs: Iterable[Job]) -> None:
                 f"{job.where('')}{twin.name} and {job.name} would count as two seeds of one "
                 f"setting, but differ in {other}; keep them apart"
             )
+
+
+def _one_folder_each(jobs: Iterable[Job]) -> bool:
+    """Whether no two files of demonstrations have the same name."""
+    files = {job.config.demos for job in jobs}
+    return len({Path(file).name for file in files}) == len(files)
