@@ -34,7 +34,8 @@ def explanation_data(result: Result, found: RunExplanation, film: Film) -> dict[
         "cut": config.horizon > horizon,
         "window": found.window,
         "sides": {
-            name: _side(side, chosen[name], horizon, name, film) for name, side in found.sides.items()
+            name: _side(side, chosen[name], horizon, name, film)
+            for name, side in found.sides.items()
         },
         "moments": [_moment(m, found, chosen["learner"]) for m in found.moments],
         "columns": [_column(c) for c in found.columns],

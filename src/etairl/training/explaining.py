@@ -90,6 +90,11 @@ class Explanation:
     columns: list[ColumnShare]
     """the largest share over whole episodes first"""
 
+    @property
+    def sides(self) -> dict[str, Costs]:
+        """Both, by name."""
+        return {"demonstrations": self.demonstrations, "learner": self.learner}
+
 
 @dataclass(frozen=True, eq=False)
 class RunExplanation(Explanation):
