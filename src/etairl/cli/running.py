@@ -13,7 +13,7 @@ import tyro
 from etairl.cli.console import Meter, out, patient_interrupt, print_json
 from etairl.cli.device import Device
 from etairl.cli.early import Waiting
-from etairl.cli.ending import print_result as print_result
+from etairl.cli.ending import print_result
 from etairl.evaluation.diagnostics import Warnings
 from etairl.idle import IdleProgress, Watch
 from etairl.runs import RunDirectory, read_result
