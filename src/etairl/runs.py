@@ -9,12 +9,11 @@ Everything is written beside its place and renamed, so a kill at any moment leav
 import json
 import os
 import shutil
-import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from etairl.checkpoints import Checkpoints
 from etairl.storage import (
@@ -26,9 +25,8 @@ from etairl.storage import (
     remove_parts,
     write_json,
 )
-from etairl.types import DivergedError, InputError
+from etairl.types import InputError
 
-_T = TypeVar("_T")
 _DEMONSTRATIONS = "demonstrations"
 EVALUATION = "evaluation.json"
 """policies in fresh episodes, where a study asked for that"""
@@ -245,25 +243,3 @@ def with_score(row: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in row.items() if k != "normalised_cost"} | {
         "score": 1.0 - row["normalised_cost"]
     }
-
-
-def with_checkpoints(
-    reports: Iterator[_T], save: Callable[[], None], seconds: float
-) -> Generator[_T, None, None]:
-    """The reports of a run, which is saved after each stretch of `seconds`, and where it stops.
-
-    One that diverged is not: there is nothing to resume from in it, the checkpoint before stays.
-    Where a simulator failed, what was learned up to the last cycle is whole.
-    """
-    last = time.monotonic()
-    try:
-        for report in reports:
-            yield report
-            if time.monotonic() - last >= seconds:
-                last = time.monotonic()
-                save()
-    except DivergedError:
-        raise
-    except (GeneratorExit, InputError):
-        save()
-        raise

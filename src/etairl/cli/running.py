@@ -17,9 +17,9 @@ from etairl.cli.ending import print_result
 from etairl.evaluation.diagnostics import Warnings
 from etairl.idle import IdleProgress, Watch
 from etairl.runs import RunDirectory, read_result
-from etairl.training.expert_session import ExpertSession
-from etairl.training.session import Report, Session, open_run, resume_command
+from etairl.training.session import Session, open_run, resume_command
 from etairl.training.settings import TrainConfig
+from etairl.training.stoppable import Report, StoppableRun
 from etairl.training.tracking import Service, check_service, tracker
 from etairl.types import DivergedError, InputError
 
@@ -138,7 +138,7 @@ def watching(meter: Meter, stop: Callable[[], bool]) -> Watch:
 
 
 def play_through(
-    run: Session | ExpertSession,
+    run: StoppableRun,
     title: str,
     total: int,
     note: Callable[[Report, float], str],

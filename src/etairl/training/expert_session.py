@@ -1,12 +1,13 @@
 """A run that trains an expert: opened, played and resumed as a run of imitation is."""
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from typing_extensions import override
 
 from etairl.algorithms.expert import (
     ExpertConfig,
@@ -21,12 +22,12 @@ from etairl.algorithms.expert import (
 from etairl.checkpoints import load_replay, save_replay
 from etairl.decoding import encode
 from etairl.locks import held
-from etairl.runs import RunDirectory, with_checkpoints
+from etairl.runs import RunDirectory
 from etairl.solvers.learned import save_policy
 from etairl.solvers.sac import SAC
 from etairl.storage import reading
 from etairl.training.restored import check_resets
-from etairl.training.session import Report
+from etairl.training.stoppable import Report, StoppableRun
 from etairl.types import InputError, RejoinableTask
 
 _LATEST = 20
@@ -64,7 +65,7 @@ def open_expert(
 
 
 @dataclass
-class ExpertSession:
+class ExpertSession(StoppableRun):
     """A run that is open, and how far it is."""
 
     directory: RunDirectory
@@ -79,32 +80,18 @@ class ExpertSession:
     _unsaved: bool = False
 
     @property
-    def finished(self) -> bool:
-        """Whether there is nothing left to play."""
-        return self.directory.finished
-
-    @property
+    @override
     def transitions(self) -> int:
-        """Made so far."""
         return self.progress.steps
 
-    def play(self, tell: Callable[[str], object] = str) -> Generator[Report, None, None]:
-        """Train to the end, yielding once per cycle, and write the policy and the result.
-
-        Closing the generator stops the run after the current cycle, with a checkpoint.
-
-        Args:
-            tell: told what begins wherever it takes long before there is another report.
-        """
-        if self.finished:
-            return
+    @override
+    def _begin(self, tell: Callable[[str], object]) -> None:
         tell("first episodes, compiling")
         if not self.resumed:
             self.directory.start_over()
-        yield from with_checkpoints(self._reports(), self._checkpoint, self.checkpoint_seconds)
-        self._finish()
 
-    def _reports(self) -> Iterator[Report]:
+    @override
+    def _reports(self, tell: Callable[[str], object]) -> Iterator[Report]:
         for cycle in train_expert(self.config, self.task, self.solver, self.progress):
             self.progress, self._unsaved = cycle.progress, True
             self.returns = (self.returns + cycle.returns)[-_LATEST:]
@@ -126,6 +113,7 @@ class ExpertSession:
             self.progress = fresh._replace(**trees, **counts, world=world)
             self.returns = values["returns"]
 
+    @override
     def _checkpoint(self) -> None:
         """The replay may have gone on since, and is taken back."""
         if not self._unsaved:
@@ -146,7 +134,8 @@ class ExpertSession:
         info = {} if cycle.info is None else {k: float(v) for k, v in cycle.info._asdict().items()}
         return row | judged | mean | info
 
-    def _finish(self) -> None:
+    @override
+    def _finish(self, tell: Callable[[str], object]) -> None:
         best, last = self.progress.best, self.progress.solver
         judged = bool(np.isfinite(best.score))  # not where a run ends within its warm-up
         kept = best if judged else last

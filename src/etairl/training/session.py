@@ -9,7 +9,7 @@ resumed writes the same bytes as an unbroken one. Times, which cannot, are kept 
 """
 
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from typing_extensions import override
 
 from etairl.algorithms.girl import Cycle, State
 from etairl.buffers import EpisodeBuffer
@@ -24,7 +25,7 @@ from etairl.decoding import encode
 from etairl.evaluation.progress import Progress
 from etairl.idle import Watch
 from etairl.locks import held
-from etairl.runs import RunDirectory, with_checkpoints
+from etairl.runs import RunDirectory
 from etairl.solvers.policy import ActionScaling
 from etairl.storage import reading
 from etairl.training.config_files import read_config, trust_option
@@ -35,15 +36,8 @@ from etairl.training.multitask import ReturnScale
 from etairl.training.preparation import Prepared, keep_generator, prepare, with_generator
 from etairl.training.restored import check_resets, episodes_of
 from etairl.training.settings import TrainConfig
+from etairl.training.stoppable import Report, StoppableRun
 from etairl.types import DivergedError, InputError, Trajectories
-
-
-class Report(NamedTuple):
-    """What a consumer sees of one cycle."""
-
-    row: dict[str, Any]
-    """as in metrics.jsonl"""
-    transitions: int
 
 
 class Reached(NamedTuple):
@@ -119,7 +113,7 @@ def refuse_begun(directory: RunDirectory) -> None:
 
 
 @dataclass
-class Session:
+class Session(StoppableRun):
     """A run that is open. Its metrics so far are `rows`."""
 
     directory: RunDirectory
@@ -129,6 +123,7 @@ class Session:
     rows: list[dict[str, Any]] = field(default_factory=list)
     _reached: Reached = field(init=False)
     _buffer: EpisodeBuffer = field(init=False)
+    _scale: ReturnScale | None = field(init=False)
     _unsaved: list[Trajectories] = field(default_factory=list)
 
     def __post_init__(self):
@@ -136,13 +131,8 @@ class Session:
             self.rows = self.directory.checkpoints.metrics()
 
     @property
-    def finished(self) -> bool:
-        """Whether there is nothing left to play."""
-        return self.directory.finished
-
-    @property
+    @override
     def transitions(self) -> int:
-        """Made so far."""
         return self.rows[-1]["transitions"] if self.rows else 0
 
     @property
@@ -151,29 +141,8 @@ class Session:
         assert self._prepared is not None, "a finished run is not prepared again"
         return self._prepared
 
-    def play(self, tell: Callable[[str], object] = str) -> Generator[Report, None, None]:
-        """Train to the end, yielding once per cycle, and write the result.
-
-        Closing the generator stops the run after the current cycle, with a checkpoint.
-
-        Args:
-            tell: told what begins wherever it takes long before there is another report.
-        """
-        if self.finished:
-            return
-        self._begin(tell)
-        scale = ReturnScale.of(self.prepared)
-        reports = self._reports(scale, tell)
-        yield from with_checkpoints(reports, self._checkpoint, self.checkpoint_seconds)
-        (state, best, _), where = self._reached, self.directory
-        try:
-            write_result(self.prepared, where, state, best, self._buffer, self.rows, scale, tell)
-        except KeyboardInterrupt:
-            self._checkpoint()  # so that nothing but the comparison is lost
-            raise
-
+    @override
     def _begin(self, tell: Callable[[str], object]) -> None:
-        """The players and their memory: new, or as they were at the latest checkpoint."""
         prepared = self.prepared
         if not self.resumed and prepared.game.solver.needs_clone:
             tell("cloning the demonstrations")
@@ -184,10 +153,10 @@ class Session:
         else:
             self.directory.start_over()
         self._reached = Reached(state, best, prepared.task.resets.tolist())
+        self._scale = ReturnScale.of(prepared)
 
-    def _reports(
-        self, scale: ReturnScale | None, tell: Callable[[str], object]
-    ) -> Iterator[Report]:
+    @override
+    def _reports(self, tell: Callable[[str], object]) -> Iterator[Report]:
         prepared, begun = self.prepared, self._reached.state.transitions
         events = EventLog(self.directory.path / "tensorboard", begun + 1 if self.rows else 0)
         started = time.monotonic()
@@ -204,7 +173,7 @@ class Session:
                 resets = prepared.task.resets.tolist()
                 self._reached = self._reached._replace(state=cycle.state, resets=resets)
                 self._unsaved.append(cycle.rolled_out)
-                row = measure(prepared, cycle, scale)
+                row = measure(prepared, cycle, self._scale)
                 self.rows.append(row)
                 self._decide(playing)
                 if "recovered" in row:
@@ -215,6 +184,16 @@ class Session:
             raise DivergedError(f"{error} (in cycle {self._reached.state.cycles + 1})") from None
         finally:
             events.close()
+
+    @override
+    def _finish(self, tell: Callable[[str], object]) -> None:
+        state, best, _ = self._reached
+        players = self.prepared, self.directory, state, best, self._buffer
+        try:
+            write_result(*players, self.rows, self._scale, tell)
+        except KeyboardInterrupt:
+            self._checkpoint()  # so that nothing but the comparison is lost
+            raise
 
     def _cycles(self) -> Iterator[Cycle]:
         """The game from there on, slower after each recovery."""
@@ -248,6 +227,7 @@ class Session:
             back = gone_back(self._reached.state, self._reached.best)
             self._reached = self._reached._replace(state=back)
 
+    @override
     def _checkpoint(self) -> None:
         """Episodes since the last one, then the players: in this order a kill loses nothing."""
         if not self._unsaved:
