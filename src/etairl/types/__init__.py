@@ -19,6 +19,7 @@ from etairl.types.trajectories import (
     Trajectories,
     constant_columns,
     joined,
+    last_steps,
     offsets_of,
     ragged_rows,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "did_you_mean",
     "is_image",
     "joined",
+    "last_steps",
     "offsets_of",
     "ragged_rows",
     "space_names",
