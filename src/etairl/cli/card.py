@@ -43,10 +43,9 @@ def run(arguments: list[str]) -> int:
         result = Result(config.run, trust=config.trust)
         shared = config.with_demonstrations
         card = result.card(folder, config.name, config.license, shared, config.overwrite)
-    out().print(f"card: {card}", markup=False, soft_wrap=True)
+    out().print(f"card: {card}", soft_wrap=True)
     out().print(
         f"Read it before you share it; then, for instance: hf upload USER/NAME {folder}",
-        markup=False,
         soft_wrap=True,
     )
     return 0

@@ -41,11 +41,11 @@ def run(arguments: list[str]) -> int:
     config = parse(Config, arguments, "demo")
     console = out()
     command = f"etairl train -o {config.output} --transitions {config.transitions}"
-    console.print(f"$ {command}", style="bold", markup=False)
+    console.print(f"$ {command}", style="bold")
     settings = configure("default", transitions=config.transitions)
     follow(settings, config.output, RunOptions(checkpoint_seconds=30.0), resume=True)
     command = f"etairl evaluate {config.output} --episodes {config.episodes}"
-    console.print(f"\n$ {command}", style="bold", markup=False)
+    console.print(f"\n$ {command}", style="bold")
     show(config.output, config.episodes)
     return 0
 
@@ -61,4 +61,4 @@ def show(path: Path, episodes: int) -> None:
     expert, floor = result.metrics["expert_return"], result.metrics["remaining"]["mmd2_mu"]
     curves = [Curves("learner", [read_metrics(path)])]
     save_figure(runs_figure(curves, title, expert, floor), figure)
-    out().print(f"\nlearning curves: {figure}\nrun directory:   {path}", markup=False)
+    out().print(f"\nlearning curves: {figure}\nrun directory:   {path}")

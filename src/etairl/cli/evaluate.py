@@ -74,9 +74,9 @@ def run(arguments: list[str]) -> int:
     print_tasks(behaviours)
     print_features(behaviours)
     if config.figures:
-        out().print(f"\nwhere in the episode → {figure}", markup=False)
+        out().print(f"\nwhere in the episode → {figure}")
     if config.map is not None:
-        out().print(f"\nlearned cost of five targets → {config.map}", markup=False)
+        out().print(f"\nlearned cost of five targets → {config.map}")
     return 0
 
 
@@ -126,7 +126,7 @@ def print_behaviours(behaviours: list[Behaviour], result: Result) -> None:
     table(("", "return", "steps", "score", *columns), rows)
     raw = [(v.title, *_distance(v.mmd2_rho_raw), *_distance(v.mmd2_mu_raw)) for v in behaviours]
     what = "states" if of else "observations and actions"
-    out().print(f"\nMMD² of plain {what}, whatever their units", markup=False)
+    out().print(f"\nMMD² of plain {what}, whatever their units")
     table(("", *columns), raw)
     errors = [d.error for v in behaviours for d in (v.mmd2_rho, v.mmd2_mu)]
     plain = max(d.error for v in behaviours for d in (v.mmd2_rho_raw, v.mmd2_mu_raw))
@@ -192,7 +192,7 @@ def print_quarters(behaviours: list[Behaviour], longer: bool = False) -> None:
             ),
         ]
     if rows:
-        out().print(f"\nby quarters of the {edges[-1]} steps of an episode", markup=False)
+        out().print(f"\nby quarters of the {edges[-1]} steps of an episode")
         table(("", *(f"from {step}" for step in edges[:-1]), "to end"), rows)
 
 
@@ -222,7 +222,7 @@ def print_tasks(behaviours: list[Behaviour]) -> None:
                 "" if wide is None else f"{wide.return_mean:z.1f} ± {wide.return_std:z.1f}",
             )
         )
-    out().print("\ntasks solved at the end of an episode", markup=False)
+    out().print("\ntasks solved at the end of an episode")
     table(("", "learned", "score", "all tasks", "score", "return"), rows)
     wide = behaviours[0].generalisation
     longer = "" if wide is None else f" of {wide.horizon} steps"
@@ -251,7 +251,7 @@ def print_features(behaviours: list[Behaviour]) -> None:
         )
         for first in heaviest
     ]
-    out().print("\nfeatures that explain the expert, by weight", markup=False)
+    out().print("\nfeatures that explain the expert, by weight")
     table(("feature", "weight", *shown), rows)
     prose(
         f"\n{len(heaviest)} of {len(features)} features. Gaps from the demonstrations in units of "

@@ -121,7 +121,6 @@ def _record(config: Config, arguments: list[str], policy: Policy) -> int:
     out().print(
         f"{len(recorded)} episodes of up to {task.horizon} steps: return {returns.mean():.1f} ± "
         f"{returns.std():.1f}{share}, {card['terminated']} ended early → {path}",
-        markup=False,
     )
     return 0
 

@@ -56,7 +56,7 @@ def run(arguments: list[str]) -> int:
     )
     seen = counted(spec.obs_dim, "number")
     text = f"{config.output}: from an observation of {seen} to {actions}"
-    out().print(f"{text} ({spec.environment})", markup=False)
+    out().print(f"{text} ({spec.environment})")
     return 0
 
 

@@ -64,7 +64,7 @@ def run(arguments: list[str]) -> int:
     floor = results[0]["remaining"]["mmd2_mu"] if results else None
     with working("drawing"):
         save_figure(runs_figure(curves, environments[0], expert, floor), config.output)
-    out().print(f"{config.output}: {counted(len(paths), 'run')} on {environments[0]}", markup=False)
+    out().print(f"{config.output}: {counted(len(paths), 'run')} on {environments[0]}")
     return 0
 
 

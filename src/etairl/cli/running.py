@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -52,7 +51,7 @@ def follow(
 ) -> None:
     """Train to the end, or to Ctrl-C, with progress on the terminal."""
     quiet = options.quiet or options.json
-    say = str if quiet else partial(out().print, markup=False)
+    say = str if quiet else out().print
     check_service(options.track)
     with ExitStack() as stack:
         waiting = stack.enter_context(
