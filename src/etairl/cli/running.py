@@ -75,29 +75,34 @@ def follow(
         if already:
             say(f"{path} is finished; see etairl evaluate {path}")
         else:
-            if (futures := run.prepared.futures) is not None:
-                say(
-                    f"futures are generated: MMD² {futures.mmd2:.5f} from true ones of held-out "
-                    f"states, {futures.ratio:.1f} times the floor of {futures.floor:.5f}"
-                )
-            if run.resumed:
-                say(f"resuming {path}")
-            frozen = "" if config.frozen_cost is None else "a fresh policy on the frozen cost of "
-            seen = stack.enter_context(_tracked(run, options))
-            play_through(
-                run,
-                f"{frozen}{config.algorithm} on {config.env}",
-                config.girl.transitions,
-                lambda _, speed: _note(run.rows, speed),
-                f"resume it with: {resume_command(run.directory.path, config)}",
-                run.prepared.warnings(),
-                _new_warnings(run, seen),
-                options.quiet,
-            )
+            _play(run, options, say)
     if options.json:
         print_json({"run": str(path), **read_result(path)})
     elif not (options.quiet or already):
         print_result(path)
+
+
+def _play(run: Session, options: RunOptions, say: Callable[[str], object]) -> None:
+    config, path = run.prepared.config, run.directory.path
+    if (futures := run.prepared.futures) is not None:
+        say(
+            f"futures are generated: MMD² {futures.mmd2:.5f} from true ones of held-out states, "
+            f"{futures.ratio:.1f} times the floor of {futures.floor:.5f}"
+        )
+    if run.resumed:
+        say(f"resuming {path}")
+    frozen = "" if config.frozen_cost is None else "a fresh policy on the frozen cost of "
+    with _tracked(run, options) as seen:
+        play_through(
+            run,
+            f"{frozen}{config.algorithm} on {config.env}",
+            config.girl.transitions,
+            lambda _, speed: _note(run.rows, speed),
+            f"resume it with: {resume_command(path, config)}",
+            run.prepared.warnings(),
+            _new_warnings(run, seen),
+            options.quiet,
+        )
 
 
 class _GeneratorMeter:
