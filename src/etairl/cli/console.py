@@ -45,11 +45,6 @@ def print_json(value: Any) -> None:
     print(json.dumps(for_json(value), indent=2, allow_nan=False, ensure_ascii=plain))
 
 
-def counted(number: int, what: str) -> str:
-    """A number of things, such as 1 column or 3 columns."""
-    return f"{number} {what}{'s' if number != 1 else ''}"
-
-
 def _print(what: RenderableType, style: str | None = None) -> None:
     console = out()
     if console.is_terminal:

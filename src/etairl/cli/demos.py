@@ -8,7 +8,7 @@ from typing import Annotated
 
 import tyro
 
-from etairl.cli.console import counted, facts, out, parse, print_json, table, track, working
+from etairl.cli.console import facts, out, parse, print_json, table, track, working
 from etairl.demos import (
     Demos,
     Importing,
@@ -20,7 +20,7 @@ from etairl.demos import (
 )
 from etairl.evaluation.inspection import Inspection, Range, inspect, maybe_indices
 from etairl.evaluation.mmd import Floor
-from etairl.types import InputError, did_you_mean
+from etairl.types import InputError, counted, did_you_mean
 
 _GIB = 2**30
 MaxGib = Annotated[float, tyro.conf.arg(help="refuse files whose arrays declare more than this")]

@@ -5,12 +5,13 @@ from typing import Any
 
 from rich.text import Text
 
-from etairl.cli.console import counted, facts, out, table
+from etairl.cli.console import facts, out, table
 from etairl.evaluation.floors import is_hint
 from etairl.runs import read_result
 from etairl.training.behaviour import titled
 from etairl.training.config_files import read_config, trust_option
 from etairl.training.deciding import MOST_RECOVERIES
+from etairl.types import counted
 
 
 def print_result(path: Path) -> None:

@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 import tyro
 
-from etairl.cli.console import counted, out, parse, working
+from etairl.cli.console import out, parse, working
 from etairl.runs import no_run, read_metrics, read_result
 from etairl.storage import read_json, reading
 from etairl.training.preset_changes import differing
-from etairl.types import InputError
+from etairl.types import InputError, counted
 
 _LONGEST = 60
 _NOT_SETTINGS = ("seed", "kind")

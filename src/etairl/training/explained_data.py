@@ -13,7 +13,7 @@ from etairl.training.explaining import ColumnShare, Moment, RunExplanation
 from etairl.training.filming import Film, shown_episodes
 from etairl.training.heat_maps import Plane, plane
 from etairl.training.result import Result
-from etairl.types import Trajectories, joined
+from etairl.types import Trajectories, counted, joined
 
 _SHOWN = 8  # columns of a moment
 _POINTS = 1000  # of a curve
@@ -62,7 +62,7 @@ def explanation_data(result: Result, found: RunExplanation, film: Film) -> dict[
 def _about(result: Result, found: RunExplanation) -> str:
     config = result.config
     sides = (found.learner.trajectories, found.demonstrations.trajectories)
-    many = [f"{len(t)} episode{'s' if len(t) > 1 else ''}" for t in sides]
+    many = [counted(len(t), "episode") for t in sides]
     return (
         f"{config.algorithm.upper()} on {config.env}, η = {config.future.eta}, "
         f"{result.metrics['transitions']:,} transitions. {many[0]} of the learner beside "

@@ -10,6 +10,7 @@ from etairl.types.spec import (
     check_range,
     check_seed,
     column_names,
+    counted,
     did_you_mean,
     space_names,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "check_seed",
     "column_names",
     "constant_columns",
+    "counted",
     "did_you_mean",
     "is_image",
     "joined",
