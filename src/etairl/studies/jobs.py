@@ -103,6 +103,12 @@ def same_run(config: TrainConfig, moved: bool = False) -> str:
     return json.dumps(plain, sort_keys=True)
 
 
+def one_folder_each(jobs: Iterable[Job]) -> bool:
+    """Whether no two files of demonstrations have the same name."""
+    files = {job.config.demos for job in jobs}
+    return len({Path(file).name for file in files}) == len(files)
+
+
 def check_count(runs: int) -> None:
     """Refuse a study with too many runs."""
     if runs > _MOST_RUNS:

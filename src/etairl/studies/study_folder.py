@@ -23,7 +23,7 @@ from etairl.locks import locked
 from etairl.runs import RESUME_FOLDERS, RunDirectory, read_metrics, read_result
 from etairl.storage import holds_anything, read_json, reading, write_atomic, write_json
 from etairl.studies.digest import Digest, DigestFile, digest_of, read_evaluation, seconds_of
-from etairl.studies.jobs import Job, same_run
+from etairl.studies.jobs import Job, one_folder_each, same_run
 from etairl.training.config_files import check_trust, code_in, config_from
 from etairl.training.flat import flatten
 from etairl.training.preset_changes import differing
@@ -195,7 +195,7 @@ class Study:
         Demonstrations may lie in another folder, unless a study has two files of one name.
         """
         finished = [job for job in other.jobs if other.finished(job)]
-        moved = all(map(_one_folder_each, (finished, jobs)))
+        moved = all(map(one_folder_each, (finished, jobs)))
         theirs = {same_run(job.config, moved): job for job in finished}
         copied, digests = [], {}
         for job in jobs:
@@ -294,9 +294,3 @@ def check_seeds(jobs: Iterable[Job]) -> None:
                 f"{job.where('')}{twin.name} and {job.name} would count as two seeds of one "
                 f"setting, but differ in {other}; keep them apart"
             )
-
-
-def _one_folder_each(jobs: Iterable[Job]) -> bool:
-    """Whether no two files of demonstrations have the same name."""
-    files = {job.config.demos for job in jobs}
-    return len({Path(file).name for file in files}) == len(files)
