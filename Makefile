@@ -8,6 +8,7 @@ READY := $(VENV)/ready-$(shell cksum < requirements.lock | cut -d' ' -f1)
 PYTEST_ARGS ?=
 INPUTS ?= 1000
 READERS ?=
+KILLS ?= 0
 SEED ?= 0
 APT_INSTALL := DEBIAN_FRONTEND=noninteractive timeout 300 apt-get install --yes --no-install-recommends
 
@@ -45,8 +46,8 @@ docs: $(READY)  ## build the documentation into site/
 bench: $(READY)  ## the speed tables
 	@$(BIN)/etairl bench
 
-torture: $(READY)  ## damaged files for every reader; INPUTS=100000 for longer, READERS="npz,csv", SEED=1
-	@PYTHONPATH=tools $(BIN)/python -m torture --inputs $(INPUTS) --readers "$(READERS)" --seed $(SEED)
+torture: $(READY)  ## damaged files for every reader; INPUTS=100000 for longer, READERS="npz,csv", SEED=1, KILLS=100
+	@PYTHONPATH=tools:tests $(BIN)/python -m torture --inputs $(INPUTS) --readers "$(READERS)" --seed $(SEED) --kills $(KILLS)
 
 sbom: $(READY)  ## a software bill of materials: sbom.json
 	@$(BIN)/python tools/sbom.py sbom.json
@@ -58,7 +59,7 @@ wheel: $(READY)  ## build dist/ and try it in clean environments
 
 lock: $(READY)  ## resolve the dependencies anew (needs uv)
 	@uv pip compile pyproject.toml --extra dev --extra docs --universal --python-version 3.11 \
-	  --no-emit-index-url --no-header --no-annotate --quiet --upgrade -o requirements.lock
+	  --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet --upgrade -o requirements.lock
 
 clean:  ## remove .venv and everything generated
 	@rm -rf $(VENV) site dist sbom.json torture-failures .pytest_cache .ruff_cache .hypothesis etairl-demo
@@ -86,6 +87,6 @@ $(READY):
 	  { echo "'$(PYTHON)' cannot create virtual environments; install its venv package (Debian: apt-get install python3-venv)"; exit 2; }
 	@echo "creating $(VENV) from requirements.lock (once, a minute or two)"
 	@$(PYTHON) -m venv --clear $(VENV)
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --requirement requirements.lock
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes --requirement requirements.lock
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@

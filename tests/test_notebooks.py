@@ -20,7 +20,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "own_demonstrations": {"transitions": 2000, "episodes": 2},
     "own_environment": {"transitions": 2000, "episodes": 2},
     "reading_an_explanation": {"transitions": 2000, "longer": 4000, "episodes": 2},
-    "sweeps_on_ray": {"transitions": 2000},
+    "sweeps_on_ray": {"transitions": 2000, "episodes": 2},
 }
 # Words that follow from numbers.
 VERDICT = re.compile(r"\bsignal\b|: (?:real|noise)|, (?:real|noise)|η can .*|less than .*")

@@ -36,6 +36,23 @@ def test_the_lock_holds_every_dependency_and_no_address():
     assert names <= locked
 
 
+def test_every_file_of_the_lock_has_its_hash_and_installing_verifies_them():
+    """Several each: of all platforms, and of the source archive."""
+    lock = (ROOT / "requirements.lock").read_text()
+    packages = re.split(r"\n(?=\S)", lock.strip())
+    assert len(packages) > 100
+    for package in packages:
+        first, *hashes = re.split(r" \\\n\s+", package)
+        assert re.fullmatch(r"\S+==\S+( ; .+)?", first)
+        assert hashes, first
+        assert all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", one) for one in hashes), first
+    jaxlib = next(package for package in packages if package.startswith("jaxlib=="))
+    assert jaxlib.count("--hash") > 10
+    makefile = (ROOT / "Makefile").read_text()
+    assert "--require-hashes --requirement requirements.lock" in makefile
+    assert "--generate-hashes" in makefile
+
+
 def test_every_dependency_range_is_bounded():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = [r for group in project["optional-dependencies"].values() for r in group]

@@ -359,6 +359,18 @@ def test_results_of_the_first_version_have_a_score(tmp_path):
     assert read_metrics(tmp_path) == [{"cycle": 1, "score": -0.5}]
 
 
+@pytest.mark.parametrize("cost", ["'1.5'", None, [], {}, "1.5"])
+def test_costs_of_the_first_version_that_are_no_numbers(tmp_path, cost):
+    (tmp_path / "metrics.jsonl").write_text(json.dumps({"cycle": 1, "normalised_cost": cost}))
+    with pytest.raises(InputError, match=r"metrics\.jsonl: it is damaged"):
+        read_metrics(tmp_path)
+    remaining = {"normalised_cost": cost}
+    whole = dict.fromkeys(("cycles", "transitions", "expert_return", "best"), 1)
+    (tmp_path / "result.json").write_text(json.dumps({**whole, "remaining": remaining}))
+    with pytest.raises(InputError, match=r"result\.json: it is damaged"):
+        read_result(tmp_path)
+
+
 def test_leftovers_of_a_kill_are_cleared(directory, rng):
     """Half-written files, and checkpoints; other hidden files stay."""
     checkpoint(directory, 1, KEPT, {}, filled(rng, 4))

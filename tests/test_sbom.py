@@ -20,6 +20,7 @@ def test_the_bill_is_complete_and_its_references_hold(tmp_path, capsys):
     assert not {"pytest", "ruff", "mkdocs", "torch"} & found.keys()
     assert all(part["version"] == version(name) for name, part in found.items())
     assert all(part["licenses"] for name, part in found.items() if name in ("numpy", "jax"))
+    assert all(part["properties"] for part in found.values() if part["name"] in ("numpy", "jax"))
     known = {part["bom-ref"] for part in (*found.values(), made["metadata"]["component"])}
     assert {row["ref"] for row in made["dependencies"]} == known
     assert all(set(row["dependsOn"]) <= known for row in made["dependencies"])
@@ -29,3 +30,14 @@ def test_extras_are_left_out_unless_asked_for():
     names = {part["name"] for part in sbom.bill()["components"]}
     assert "pyarrow" not in names
     assert sbom.bill() == sbom.bill()
+
+
+def test_hashes_are_those_of_the_version_that_is_installed(tmp_path):
+    (tmp_path / "lock").write_text(
+        f"a-b==1 ; python_version < '3.12' \\\n    --hash=sha256:{'1' * 64}\n"
+        f"a_b==2 ; python_version >= '3.12' \\\n    --hash=sha256:{'2' * 64}\n"
+    )
+    assert sbom.locked_hashes(tmp_path / "lock") == {
+        ("a-b", "1"): ["1" * 64],
+        ("a-b", "2"): ["2" * 64],
+    }

@@ -1,10 +1,14 @@
 """The site of the documentation as a visitor without a network sees it, on a phone."""
 
+import hashlib
+import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import markdown
 import pytest
 from browser import needs_chromium
 from devtools import driven
@@ -13,6 +17,44 @@ ROOT = Path(__file__).parents[1]
 LEFT = (
     "document.querySelectorAll('.arithmatex').length - document.querySelectorAll('.katex').length"
 )
+# As a hosting site sets a README: sizes and distances.
+STYLE = """
+body { margin: 0; font: 16px/1.5 "Segoe UI", "Noto Sans", Helvetica, Arial, sans-serif }
+article { width: 1012px }
+h1 { font-size: 2em; line-height: 1.25; margin: 0 0 16px; padding-bottom: 9px }
+h1 { border-bottom: 1px solid }
+p, ul, table, pre { margin: 0 0 16px }
+li + li { margin-top: 4px }
+table { border-collapse: collapse } th, td { padding: 6px 13px; border: 1px solid }
+code, pre { font: 85%/1.45 Consolas, "Liberation Mono", monospace } code { padding: 3px 6px }
+pre { padding: 16px } pre code { padding: 0; font-size: 100% }
+"""
+
+
+@needs_chromium
+def test_the_readme_is_one_screen(tmp_path: Path):
+    """Of 1080 pixels, with its clip."""
+    text = (ROOT / "README.md").read_text().replace("](docs/", f"]({ROOT.as_uri()}/docs/")
+    inner = markdown.markdown(text, extensions=["tables", "fenced_code"])
+    file = tmp_path / "readme.html"
+    file.write_text(f"<!doctype html><style>{STYLE}</style><article>{inner}</article>")
+    with driven() as page:
+        page.look(1280, 1080)
+        page.open(file.as_uri())
+        assert page.js("document.images[0].naturalHeight") > 100
+        assert page.js("document.querySelector('article').offsetHeight") <= 1080
+        assert page.js("document.querySelectorAll('table').length") == 1
+        assert page.js("document.querySelectorAll('li').length") == 5  # limits
+
+
+def test_the_clip_is_that_of_the_recorded_run():
+    """Its record has the command that the README names, and the digest of the file."""
+    clip = ROOT / "docs" / "figures" / "cheetah.gif"
+    record = json.loads(clip.with_suffix(".json").read_text())
+    assert hashlib.sha256(clip.read_bytes()).hexdigest() == record["sha256"]["cheetah.gif"]
+    assert clip.stat().st_size < 3_000_000
+    (named,) = re.findall(r"`(etairl render [^`]*)`", (ROOT / "README.md").read_text())
+    assert record["commands"][-1] == named
 
 
 @pytest.mark.slow

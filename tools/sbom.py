@@ -55,11 +55,12 @@ def installed(root: str, extras: frozenset[str]) -> dict[str, tuple[Distribution
     return {name: (p, [n for n in below if n in found]) for name, (p, below) in found.items()}
 
 
-def locked_hashes(lock: Path) -> dict[str, list[str]]:
-    """SHA-256 of the files of each package, as the lock has them."""
-    found: dict[str, list[str]] = {}
+def locked_hashes(lock: Path) -> dict[tuple[str, str], list[str]]:
+    """SHA-256 of the files of each package and version, as the lock has them."""
+    found: dict[tuple[str, str], list[str]] = {}
     for part in re.split(r"\n(?=\S)", lock.read_text()):
-        found[plain(part.split("==")[0])] = _HASH.findall(part)
+        name, version = part.split()[0].split("==")
+        found[plain(name), version] = _HASH.findall(part)
     return found
 
 
@@ -81,6 +82,7 @@ def bill(root: str = "etairl", extras: frozenset[str] = frozenset()) -> dict[str
 
     def component(name: str) -> dict[str, Any]:
         package, _ = packages[name]
+        locked = hashes.get((name, package.version), ())
         part = {
             "type": "application" if name == root else "library",
             "bom-ref": links[name],
@@ -88,7 +90,7 @@ def bill(root: str = "etairl", extras: frozenset[str] = frozenset()) -> dict[str
             "version": package.version,
             "purl": links[name],
             "licenses": licence(package),
-            "properties": [{"name": "lock:sha256", "value": s} for s in hashes.get(name, ())],
+            "properties": [{"name": "lock:sha256", "value": s} for s in locked],
         }
         return {key: value for key, value in part.items() if value}
 

@@ -22,6 +22,7 @@ from etairl.storage import (
     holds_anything,
     read_json,
     read_rows,
+    reading,
     remove_parts,
     write_json,
 )
@@ -217,7 +218,9 @@ def _differing(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
     """All lines of metrics of a run; none if there are none yet. Of 0.1, `score` is made up for."""
-    return [with_score(row) for row in read_rows(path / "metrics.jsonl")]
+    file = path / "metrics.jsonl"
+    with reading(file):
+        return [with_score(row) for row in read_rows(file)]
 
 
 def read_result(path: Path) -> dict[str, Any]:
@@ -227,7 +230,8 @@ def read_result(path: Path) -> dict[str, Any]:
     missing = [name for name in _RESULT if name not in result]
     if missing or not isinstance(result["remaining"], dict):
         raise UnreadableError(f"{file}: it is damaged ({', '.join(missing or ['remaining'])})")
-    return result | {"remaining": with_score(result["remaining"])}
+    with reading(file):
+        return result | {"remaining": with_score(result["remaining"])}
 
 
 def read_versions(path: Path) -> dict[str, Any]:

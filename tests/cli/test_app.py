@@ -279,6 +279,23 @@ def test_a_folder_that_cannot_be_written(tmp_path):
     assert "taken" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--hidden", "10000000", "10000000"), "there is not enough memory (Unable to allocate"),
+        (("--episodes=1000000000",), "episodes must lie in [1, 1000000], got 1000000000"),
+    ],
+)
+def test_more_than_there_is_memory_for_is_one_sentence(tmp_path, words, said):
+    """Far beyond what any machine can address: nothing is taken before it is refused."""
+    begin = ("train", "--env=Pendulum-v1", "--demos=Pendulum-v1-25x200", "-o", tmp_path / "run")
+    done = call(*begin, *words)
+    assert done.returncode == 2
+    last = done.stderr.splitlines()[-1]
+    assert said in last
+    assert "Traceback" not in done.stderr
+
+
 def test_a_reader_that_leaves_early():
     command = f"{shlex.quote(str(ETAIRL))} eta uniform --horizon 20000 --json | head -n 2"
     done = subprocess.run(

@@ -84,6 +84,18 @@ def test_runs_side_by_side(tmp_path):
         assert f"<!-- {words}" in drawn or words in drawn
 
 
+def test_runs_of_several_experts_have_each_its_own_line(tmp_path):
+    """Of episodes of two lengths, say; a floor that is not theirs is left out."""
+    one, other = made(tmp_path / "a"), made(tmp_path / "b", horizon=100)
+    result = json.loads((other / "result.json").read_text())
+    write_json(other / "result.json", result | {"expert_return": -70.0})
+    assert call("plot", one, other, "-o", tmp_path / "curves.svg").returncode == 0
+    drawn = (tmp_path / "curves.svg").read_text()
+    for words in ("expert of horizon 50", "expert of horizon 100"):
+        assert f"<!-- {words}" in drawn or words in drawn
+    assert "expert against itself" not in drawn
+
+
 def test_what_cannot_be_drawn_is_said(tmp_path):
     run, other = made(tmp_path / "a"), made(tmp_path / "b", env="CartPole-v1")
     fresh = made(tmp_path / "fresh", rows=0)
@@ -123,7 +135,13 @@ def test_the_end_of_a_run_begins_with_what_the_policy_does(columns, tmp_path, mo
     )
     assert words.index("-150.0") < words.index("all transitions were made") < words.index("-949.5")
     assert f"etairl evaluate {run} # more episodes" in words
+    assert f"etairl explain {run} # a page" in words
     assert all(len(line) <= columns for line in lines if str(run) not in line)
+
+
+def test_commands_can_be_copied_where_a_folder_has_a_space(tmp_path, capsys):
+    print_result(made(tmp_path / "my run"))
+    assert f"etairl explain '{tmp_path}/my run'   #" in capsys.readouterr().out
 
 
 def test_one_cycle_is_one_cycle(tmp_path, capsys):

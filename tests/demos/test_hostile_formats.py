@@ -111,7 +111,14 @@ def test_arrow_folders_name_files_of_their_own_alone(tmp_path):
     pytest.importorskip("pyarrow", reason="pyarrow is not installed (extra import)")
     path = tmp_path / "folder"
     shutil.copytree(FILES / "imitation_folder", path)
-    for listed in ([{"filename": "../other.arrow"}], [{"filename": "/etc/passwd"}], 5, [5], [{}]):
+    for listed in (
+        [{"filename": "../other.arrow"}],
+        [{"filename": "/etc/passwd"}],
+        5,
+        [5],
+        [{}],
+        [{"filename": "a" * 300}],
+    ):
         (path / "state.json").write_text(json.dumps({"_data_files": listed}))
         refused(path)
     (path / "state.json").write_text("[" * 100_000)

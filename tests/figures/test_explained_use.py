@@ -16,6 +16,7 @@ import etairl
 from etairl.eta import parse_eta
 from etairl.figures.page.explained import explanation_page
 from etairl.measures.index_laws import index_law
+from etairl.training import filming
 from etairl.training.explained_data import explanation_data
 from etairl.training.explaining import RunExplanation
 from etairl.training.filming import Film, FilmFrame, film, with_others
@@ -41,7 +42,7 @@ def result(tmp_path_factory) -> etairl.Result:
 
 @pytest.fixture(scope="module")
 def found(result) -> RunExplanation:
-    return result.explain(episodes=4)
+    return result.explain(episodes=14)
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +87,8 @@ def numbers(page: Page) -> dict[str, float]:
 def test_pictures_of_all_shown_episodes_are_of_the_same_steps(found, drawn):
     """Drawn in the real world of the run; those of moments, too."""
     assert drawn.notes == ()
-    assert list(drawn.learner) == [0, 1, 2, 3]
+    assert set(drawn.learner) >= {0, *(moment.episode for moment in found.moments)}
+    assert len(drawn.learner) == 12  # of 14
     assert list(drawn.demonstrations) == list(range(10))
     steps = [{frame.step for frame in drawn.learner[0]}, {f.step for f in drawn.demonstrations[0]}]
     assert steps[0] == steps[1] == set(range(50))
@@ -103,6 +105,74 @@ def test_the_page_opens_at_once_and_asks_nobody(page, file):
     assert page.js("performance.timing.loadEventEnd - performance.timing.navigationStart") < 2000
     assert page.requests == [file.as_uri()]
     assert page.console == []
+
+
+def test_every_episode_can_be_chosen(page, found, drawn):
+    """All have a curve; those without pictures and maps say so."""
+    sides = {"learner": found.learner, "demonstrations": found.demonstrations}
+    for name, side in sides.items():
+        numbers = page.js(
+            f"[...document.getElementById('pick-{name}').options].map("
+            "(x) => parseInt(x.textContent.match(/\\d+/)[0]))"
+        )
+        assert numbers == list(range(len(side.trajectories)))
+    bare = next(n for n in range(14) if n not in drawn.learner)
+    page.js(
+        f"(() => {{ const pick = document.getElementById('pick-learner'); pick.value = {bare}; "
+        "pick.dispatchEvent(new Event('change', { bubbles: true })); })()"
+    )
+    page.js("document.getElementById('step').focus()")
+    page.press("Home")
+    cost = float(text(page, "step-value").split("learner ")[1].split(",")[0].replace("−", "-"))
+    assert cost == pytest.approx(found.learner.costs[50 * bare], rel=0.01)
+    assert f"There are no pictures of learner {bare}" in text(page, "film-notes")
+    page.js(
+        "(() => { const pick = document.getElementById('pick-map'); pick.value = 'learner'; "
+        "pick.dispatchEvent(new Event('change', { bubbles: true })); })()"
+    )
+    assert f"There is no map for learner {bare}" in text(page, "map-none")
+    assert page.console == []
+
+
+def test_the_page_begins_at_the_moment_that_differs_most(page, found):
+    first = found.moments[0]
+    assert text(page, "step-value").startswith(f"step {first.step}:")
+    assert page.js("document.getElementById('pick-learner').selectedOptions[0].textContent") == (
+        f"learner {first.episode}, with pictures, 50 steps"
+    )
+
+
+def test_the_same_moment_of_another_episode_is_short(browser, result, found, tmp_path):
+    data = explanation_data(result, found, Film())
+    first = data["moments"][0]
+    data["moments"] = [first, {**first, "episode": 1, "number": 1}]
+    file = tmp_path / "page.html"
+    file.write_text(explanation_page(data))
+    browser.open(file.as_uri())
+    seen = browser.js(
+        "[...document.querySelectorAll('#moment-list article')].map("
+        "(x) => [x.querySelectorAll('li').length, x.querySelector('p').textContent])"
+    )
+    assert [many for many, _ in seen] == [4, 1]
+    assert "Much as" not in seen[0][1]
+    assert seen[1][1].endswith(f". Much as learner {first['number']}")
+
+
+def test_episodes_for_which_there_is_no_room_are_counted(
+    browser, result, found, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(filming, "_POINTS", 8 * 50)
+    monkeypatch.setattr(filming, "_FILMED", 1)
+    data = explanation_data(result, found, Film())
+    kept = [e["number"] for e in data["sides"]["learner"]["episodes"]]
+    assert {0, *(m.episode for m in found.moments)} <= set(kept)
+    assert len(kept) == 8
+    file = tmp_path / "page.html"
+    file.write_text(explanation_page(data))
+    browser.open(file.as_uri())
+    said = text(browser, "film-notes")
+    assert "of the learner 6 more" in said
+    assert "of the demonstrations 2 more" in said
 
 
 def test_the_pointer_drags_both_sliders(page, found, result):

@@ -34,7 +34,8 @@ def test_places_on_the_map(rng):
         assert drawn["start"].get_xydata() == pytest.approx(walk.path[:1])
         assert drawn["target"].get_xydata() == pytest.approx(walk.target[None])
         looks = [(drawn[k].get_marker(), drawn[k].get_linestyle()) for k in drawn]
-        assert looks == [("^", "None"), ("None", "-"), ("o", "None"), ("o", "None")]
+        # Both ends are told apart by their shapes, too.
+        assert looks == [("^", "None"), ("None", "-"), ("o", "None"), ("s", "None")]
         circles = [patch for patch in axes.patches if isinstance(patch, Circle)]
         assert [(*c.center, c.radius) for c in circles] == list(LakeWorld().lakes)
         assert axes.get_xlim() == (-10.0, 10.0)

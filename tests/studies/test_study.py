@@ -199,6 +199,19 @@ def test_other_settings_under_the_same_name_are_refused(unbroken, tmp_path):
         Study.open(study.path, "tiny", None, other)
 
 
+@pytest.mark.parametrize("place", ["name", "arm"])
+@pytest.mark.parametrize("value", [5, None, ["a"], {"a": 1}])
+def test_names_in_a_study_that_are_no_text(unbroken, tmp_path, capsys, place, value):
+    plain = json.loads((unbroken / "study.json").read_text())
+    (plain if place == "name" else plain["runs"][0])[place] = value
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s/study.json").write_text(json.dumps(plain))
+    assert main(["report", str(tmp_path / "s"), "-o", str(tmp_path / "page")]) == 2
+    said = capsys.readouterr().err
+    assert "study.json: a name in it is no text" in said
+    assert said.count("\n") == 1
+
+
 def test_an_error_of_our_own_is_written_down(unbroken, tmp_path):
     job = Study(unbroken).jobs[0]
     lost = replace(job, config=replace(job.config, demos="lost.npz"))

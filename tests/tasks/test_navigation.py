@@ -208,9 +208,10 @@ def test_pictures_show_lakes_agent_and_target():
     env.reset(options={"position": (0.0, 0.0), "target": (9.0, 9.0)})
     picture = env.render()
     assert picture.shape == (400, 400, 3)
-    red, green, blue = picture[200, 200], picture[20, 380], picture[110, 100]
+    red, green, blue = picture[200, 200], picture[20 + 7, 380], picture[110, 100]
     assert red.argmax() == 0
     assert green.argmax() == 1
+    assert len(set(picture[20, 380].tolist())) == 1  # a frame, which is land inside
     assert blue.argmax() == 2
     assert (picture[390, 10] == picture[390, 390]).all()  # land in the corners
 

@@ -1,4 +1,4 @@
-"""Settings as files keep them: of today, of version 0.1, damaged, and naming code."""
+"""Settings as files keep them: of today, of older versions, damaged, and naming code."""
 
 import json
 import shutil
@@ -16,6 +16,7 @@ from etairl.cli.app import main
 from etairl.cli.settings_file import read_settings
 from etairl.decoding import encode
 from etairl.demos import load_demos
+from etairl.runs import versions
 from etairl.solvers.players import SOLVERS
 from etairl.training.config_files import config_from, read_config, read_finished
 from etairl.training.flat import check_setting, configure, flatten, known
@@ -59,7 +60,7 @@ def test_every_setting_has_a_flat_name_of_its_own():
 
 
 class TestOldRuns:
-    """Directories that version 0.1.0 wrote."""
+    """Directories that versions 0.1.0, 0.2.0 and 0.3.0 wrote."""
 
     def test_settings(self):
         config = read_config(OLD / "run-0.1-pendulum")
@@ -82,21 +83,32 @@ class TestOldRuns:
             del data[name]
         assert config_from(data, FILE) == whole
 
-    @pytest.mark.parametrize("name", ["run-0.1-pendulum", "run-0.1-navigation"])
+    @pytest.mark.parametrize(
+        "name",
+        ["run-0.1-pendulum", "run-0.1-navigation", "run-0.2-pendulum", "run-0.3-pendulum"],
+    )
     def test_evaluate_reads_them(self, name, capsys):
         assert main(["evaluate", str(OLD / name), "--episodes=4", "--no-cloning", "--json"]) == 0
         rows = json.loads(capsys.readouterr().out)
         assert rows[0]["name"] == "learner"
         assert np.isfinite(rows[0]["score"])
 
-    def test_render_reads_them(self, tmp_path):
-        clip = tmp_path / "clip.gif"
+    @pytest.mark.parametrize("version", ["0.1", "0.2", "0.3"])
+    def test_their_policies_act(self, version):
+        policy = etairl.load(OLD / f"run-{version}-pendulum")
+        action = policy.predict(np.array([1.0, 0.0, 0.0], np.float32))[0]
+        assert np.isfinite(action).all()
+
+    @pytest.mark.parametrize("version", ["0.1", "0.2", "0.3"])
+    def test_render_reads_them(self, version, tmp_path):
+        clip, run = tmp_path / "clip.gif", OLD / f"run-{version}-pendulum"
         small = ["--steps=3", "--width=64", "--height=64"]
-        assert main(["render", str(OLD / "run-0.1-pendulum"), "-o", str(clip), *small]) == 0
+        assert main(["render", str(run), "-o", str(clip), *small]) == 0
         assert clip.read_bytes()[:3] == b"GIF"
 
     def test_report_reads_them(self, tmp_path):
-        runs = [str(OLD / name) for name in ("run-0.1-pendulum", "run-0.1-navigation")]
+        runs = [str(path) for path in sorted(OLD.glob("run-*"))]
+        assert len(runs) == 4
         assert main(["report", *runs, "-o", str(tmp_path / "page")]) == 0
         assert "Pendulum-v1" in (tmp_path / "page" / "report.html").read_text()
 
@@ -106,11 +118,25 @@ class TestOldRuns:
         cost = raw["remaining"]["normalised_cost"]
         assert result.metrics["remaining"]["score"] == pytest.approx(1.0 - cost)
 
-    def test_resume_refuses_them(self, tmp_path, capsys):
-        shutil.copytree(OLD / "run-0.1-pendulum", tmp_path / "old")
-        (tmp_path / "old" / "result.json").unlink()
-        assert main(["resume", str(tmp_path / "old")]) == 2
-        assert "was begun with other versions (etairl 0.1.0 →" in capsys.readouterr().err
+    @pytest.mark.parametrize("version", ["0.1", "0.2", "0.3"])
+    def test_resume_refuses_them_and_changes_nothing(self, version, tmp_path, capsys):
+        path = shutil.copytree(OLD / f"stopped-{version}-pendulum", tmp_path / "old")
+        before = {p: p.read_bytes() for p in path.rglob("*") if p.is_file()}
+        assert len([p for p in before if p.suffix == ".safetensors"]) == 3 + 4
+        assert main(["resume", str(path)]) == 2
+        said = capsys.readouterr().err
+        assert f"was begun with other versions (etairl {version}.0 →" in said
+        assert said.count("\n") == 1
+        assert {p: p.read_bytes() for p in path.rglob("*") if p.is_file()} == before
+
+    @pytest.mark.parametrize("version", ["0.1", "0.2", "0.3"])
+    def test_their_checkpoints_are_not_taken_for_ours(self, version, tmp_path, capsys):
+        """Even where the file that says the versions is changed."""
+        path = shutil.copytree(OLD / f"stopped-{version}-pendulum", tmp_path / "old")
+        about = json.loads((path / "versions.json").read_text()) | versions()
+        (path / "versions.json").write_text(json.dumps(about))
+        assert main(["resume", str(path)]) == 2
+        assert "holds a run with other settings" in capsys.readouterr().err
 
 
 def _damaged() -> list[tuple[str, str]]:

@@ -1,5 +1,7 @@
 """What explains a cost is right where the cost is known, and noise where it says nothing."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -108,6 +110,31 @@ def test_sides_that_behave_alike_are_noise(rng):
     assert all(column.share.noise for column in found.columns)
 
 
+def swings(rng: np.random.Generator, rise: int, many: int) -> Trajectories:
+    """A height that is low until some step and high after it, beside a column of noise."""
+    height = np.where(np.arange(STEPS) < rise, -1.0, 1.0) + 0.1 * rng.normal(size=(many, STEPS))
+    return episodes(np.stack([height, rng.normal(size=height.shape)], axis=2))
+
+
+def low(obs, act, following):
+    """High where it is low."""
+    return jax.nn.softplus(-4.0 * obs[..., 0])
+
+
+def test_what_demonstrations_only_begin_with_explains_a_learner_that_stays_there(rng):
+    """Their own costliest moments are as low, but then everybody is: nobody is after step 10."""
+    given = Explained(low, Spec(2, 1, (-1.0,), (1.0,)), STEPS)
+    found = explain_cost(rng, given, swings(rng, 10, 8), swings(rng, 99, 10))
+    assert [c.name for c in found.columns if not c.share.noise] == ["s0"]
+    gaps = sum(c.share.gap for c in found.columns)
+    assert gaps == pytest.approx(found.costliest.gap, rel=0.1)  # 512 draws
+    for moment in found.moments:
+        assert moment.step >= 10
+        assert moment.shares.sum() == pytest.approx(moment.cost - moment.usual_cost, rel=0.1)
+        assert moment.deviations[0] < -1.5
+        assert not moment.usual[0]
+
+
 def test_few_episodes_cannot_tell(rng):
     given = Explained(lake, WALKS, STEPS)
     found = explain_cost(rng, given, walks(rng, 9.0, 2), walks(rng, 4.5, 3))
@@ -146,6 +173,13 @@ def test_what_is_usual_at_a_step_takes_four_demonstrations():
         usual = episodes(np.zeros((many, 2, 1)))
         _, means = excess(episodes(np.zeros((1, 2, 1))), np.zeros(2), usual, values[: 2 * many])
         assert means.tolist() == expected
+
+
+def test_a_row_of_a_thinned_demonstration_stands_for_its_steps():
+    usual = replace(episodes(np.zeros((4, 2, 1))), spans=np.full(8, 3))
+    values = np.array([1.0, 5.0, 2.0, 5.0, 3.0, 5.0, 4.0, 5.0])
+    _, means = excess(episodes(np.zeros((1, 6, 1))), np.zeros(6), usual, values)
+    assert means.tolist() == [2.5, 2.5, 2.5, 5.0, 5.0, 5.0]
 
 
 @pytest.mark.parametrize("discrete", [False, True])

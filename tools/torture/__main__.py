@@ -1,8 +1,10 @@
 """`make torture`: feed damaged files to every reader, in processes with limits.
 
-    make torture                          # a thousand inputs for a cheap reader: minutes
+    make torture                          # a thousand inputs for each reader: minutes
     make torture INPUTS=100000            # hours
     make torture READERS="npz,study file" SEED=7
+    make torture KILLS=100                # kills processes of runs, studies and Ray instead
+    make torture KILLS=50 READERS=train   # of runs alone
 
 A reader passes where each input is read, or refused in one sentence of the project. Another error,
 more than 2 s, more than 1 GB, or code that was run is a failure; what caused it is kept in
@@ -17,6 +19,8 @@ import sys
 import tempfile
 import time
 from collections import Counter, deque
+from collections.abc import Collection
+from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,6 +38,18 @@ class Chunk(NamedTuple):
 
     reader: str
     numbers: range
+
+
+@dataclass
+class Tally:
+    """What came of the inputs of a reader."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    """failures are what is neither `read` nor `refused`"""
+    seconds: float = 0.0
+    """of the processor, to make the inputs and to read them"""
+    megabytes: int = 0
+    """the most that a process had, with all that it had before its first input"""
 
 
 class Worker:
@@ -64,11 +80,11 @@ class Worker:
 
 def torture(
     readers: list[str], inputs: int, seed: int, kept: Path, processes: int
-) -> dict[str, Counter[str]]:
-    """Outcomes by reader; failures are what is neither `read` nor `refused`."""
+) -> dict[str, Tally]:
+    """What came of so many inputs, by reader."""
     from torture.readers import READERS
 
-    found: dict[str, Counter[str]] = {name: Counter() for name in readers}
+    found = {name: Tally() for name in readers}
     with tempfile.TemporaryDirectory(prefix="torture-", dir=_PLACE) as folder:
         valid, results = Path(folder), _CONTEXT.Queue()
         todo: deque[Chunk] = deque()
@@ -76,9 +92,8 @@ def torture(
             place = valid / name.replace(" ", "-") / "valid"
             place.mkdir(parents=True)
             READERS[name].make(place)
-            many = max(1, inputs // READERS[name].cost)
-            size = min(_CHUNK, -(-many // processes))
-            todo += [Chunk(name, range(i, min(i + size, many))) for i in range(0, many, size)]
+            size = min(_CHUNK, -(-inputs // processes))
+            todo += [Chunk(name, range(i, min(i + size, inputs))) for i in range(0, inputs, size)]
         workers: list[Worker] = []
         while todo or workers:
             while todo and len(workers) < processes:
@@ -98,23 +113,30 @@ def torture(
 
 
 def _replace(
-    worker: Worker, why: str, todo: deque[Chunk], found: dict[str, Counter[str]], kept: Path
+    worker: Worker, why: str, todo: deque[Chunk], found: dict[str, Tally], kept: Path
 ) -> None:
     """Another process goes on behind the input that ended this one."""
     name, numbers, at = worker.chunk.reader, worker.chunk.numbers, worker.at.value
-    found[name][why] += 1
+    found[name].counts[why] += 1
     keep(kept, name, why, f"input {at}", at, {})
     if at + 1 < numbers.stop and at >= numbers.start:
         todo.appendleft(Chunk(name, range(at + 1, numbers.stop)))
 
 
-def _collect(results: Any, found: dict[str, Counter[str]]) -> None:
+def _collect(results: Any, found: dict[str, Tally]) -> None:
     while not results.empty():
-        name, counts, peak = results.get()
-        found[name].update(counts)
-        megabytes = peak // 1024
-        done = sum(found[name].values())
-        print(f"{name}: {done:,} inputs, at most {megabytes:,} MB", file=sys.stderr, flush=True)
+        name, counts, peak, seconds = results.get()
+        tally = found[name]
+        tally.counts.update(counts)
+        tally.seconds += seconds
+        tally.megabytes = max(tally.megabytes, peak // 1024)
+        done = sum(tally.counts.values())
+        print(f"{name}: {done:,} inputs, {seconds:.0f} s", file=sys.stderr, flush=True)
+
+
+def _check(parser: argparse.ArgumentParser, names: list[str], known: Collection[str]) -> None:
+    if unknown := [name for name in names if name not in known]:
+        parser.error(f"there is no {unknown[0]!r} among {', '.join(known)}")
 
 
 def main() -> int:
@@ -122,25 +144,40 @@ def main() -> int:
     from torture.readers import READERS
 
     parser = argparse.ArgumentParser(prog="make torture", description=__doc__)
-    parser.add_argument("--inputs", type=int, default=1000, help="of a cheap reader")
-    parser.add_argument("--readers", default="", help=f"some of: {', '.join(READERS)}")
+    parser.add_argument("--inputs", type=int, default=1000, help="of each reader")
+    parser.add_argument(
+        "--readers",
+        default="",
+        help=f"some of: {', '.join(READERS)}; with --kills: train, study, ray",
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--kills", type=int, default=0, help="kill processes of runs instead")
     parser.add_argument("--kept", type=Path, default=Path("torture-failures"))
     asked = parser.parse_args()
-    names = [name.strip() for name in asked.readers.split(",") if name.strip()] or list(READERS)
-    if unknown := [name for name in names if name not in READERS]:
-        parser.error(f"no reader {unknown[0]!r}; there are {', '.join(READERS)}")
+    names = [name.strip() for name in asked.readers.split(",") if name.strip()]
+    if asked.kills:
+        from torture.kills import KINDS
+        from torture.kills import main as kill
+
+        _check(parser, names, KINDS)
+        with tempfile.TemporaryDirectory(prefix="torture-") as folder:
+            return kill(asked.kills, asked.seed, Path(folder), names or list(KINDS))
+    _check(parser, names, READERS)
+    names = names or list(READERS)
     kept = asked.kept.resolve()
     shutil.rmtree(kept, ignore_errors=True)
     begun = time.monotonic()
     found = torture(names, asked.inputs, asked.seed, kept, asked.processes)
     failed = 0
-    for name, counts in found.items():
+    for name, tally in found.items():
+        counts = tally.counts
         bad = {what: many for what, many in counts.items() if what not in ("read", "refused")}
         failed += sum(bad.values())
-        fine = f"{counts['read']:>9,} read {counts['refused']:>9,} refused"
-        print(f"{name:<14}{fine} {sum(bad.values()):>7,} failed")
+        fine = f"{counts['read']:>8,} read {counts['refused']:>8,} refused"
+        rate = f"{sum(counts.values()) / max(tally.seconds, 1e-9):,.0f} in a second"
+        most = f"at most {tally.megabytes:,} MB"
+        print(f"{name:<14}{fine} {sum(bad.values()):>6,} failed  {rate:>17}  {most}", flush=True)
         for what, many in sorted(bad.items()):
             print(f"    {many:>7,} × {what}")
     print(f"{time.monotonic() - begun:.0f} s" + (f"; inputs are in {kept}" if failed else ""))

@@ -36,9 +36,7 @@ class Reader(NamedTuple):
     attacked: tuple[str, ...] = ("**/*",)
     """patterns of files that are damaged; all others stay as they are"""
     texts: st.SearchStrategy[str] | None = None
-    """what hypothesis writes into the damaged file instead, now and then"""
-    cost: int = 1
-    """how many times longer it takes than a cheap one: so many fewer inputs"""
+    """what hypothesis writes into the damaged file instead: of every twentieth input"""
     sealed: Callable[[Path], object] | None = None
     """makes checksums fit what was damaged: of every second input"""
 
@@ -338,27 +336,26 @@ READERS = {
         _copies("d4rl.npz", "stable_baselines.npz", "trajectories.npz", "transitions.npz"), _import
     ),
     "csv": Reader(_copies("table.csv"), _import, texts=st.text()),
-    "hdf5": Reader(_copies("d4rl.hdf5", "robomimic.hdf5"), _import_hdf5, cost=2),
+    "hdf5": Reader(_copies("d4rl.hdf5", "robomimic.hdf5"), _import_hdf5),
     "arrow": Reader(_copies("imitation_folder", "imitation_folder_index"), _import),
-    "parquet": Reader(_copies("lerobot"), _import, ("**/*.parquet", "**/*.json*"), cost=2),
-    "minari": Reader(_minari, _read_minari, cost=2),
+    "parquet": Reader(_copies("lerobot"), _import, ("**/*.parquet", "**/*.json*")),
+    "minari": Reader(_minari, _read_minari),
     "run": Reader(
         _run,
         _read_run,
         ("*.json", "*.jsonl"),
         texts=_json_texts,
     ),
-    "policy": Reader(_run, _read_policy, ("policy.safetensors",), cost=2),
-    "result": Reader(_run, _read_result, ("*.json", "*.safetensors"), cost=20),
-    "card": Reader(_card, _read_card, cost=2),
+    "policy": Reader(_run, _read_policy, ("policy.safetensors",)),
+    "result": Reader(_run, _read_result, ("*.json", "*.safetensors")),
+    "card": Reader(_card, _read_card),
     "checkpoint": Reader(
         _stopped,
         _read_checkpoint,
         ("checkpoints/*/*", "replay/*", "metrics.jsonl", "*.json"),
-        cost=4,
         sealed=_sealed,
     ),
-    "study": Reader(_study, _read_study, ("*.json*", "failures/*", "runs/*/*.json*"), cost=10),
-    "study file": Reader(_study_files, _read_study_file, texts=_toml_texts, cost=4),
-    "config file": Reader(_settings, _read_settings, texts=_toml_texts, cost=4),
+    "study": Reader(_study, _read_study, ("*.json*", "failures/*", "runs/*/*.json*")),
+    "study file": Reader(_study_files, _read_study_file, texts=_toml_texts),
+    "config file": Reader(_settings, _read_settings, texts=_toml_texts),
 }

@@ -8,11 +8,12 @@ import shutil
 import signal
 import sys
 import sysconfig
+import time
 import traceback
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ SECONDS = 2.0
 """of the processor, for one input"""
 MEMORY = 2**30
 """beyond what the process has before the first input"""
+_TEXT_EVERY, _TEXTS = 20, 200
+_TOLD = 2000
 MARK = "executed"
 _EVIL = f"open({MARK!r}, 'w').close()\ndef f(*arguments):\n    return arguments\nthat = f\n"
 _STARTS = ("pickle.find_class", "subprocess.Popen", "os.system", "os.exec", "socket.connect")
@@ -52,6 +55,7 @@ def work(
             reader.read(place / "input")
         _limit_memory()
         signal.signal(signal.SIGPROF, _hang)
+        begun = time.process_time()
         for number in numbers:
             at.value = number
             files, changed = inputs.input(number)
@@ -66,7 +70,11 @@ def work(
             found[outcome] += 1
             if outcome not in ("read", "refused"):
                 keep(kept, name, outcome, why, number, changed)
-        counts.put((name, dict(found), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
+            if number == numbers[-1] or number % _TOLD == _TOLD - 1:
+                peak, now = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+                counts.put((name, dict(found), peak, now - begun))
+                begun = now
+                found.clear()
     finally:
         os.chdir("/")
         shutil.rmtree(place, ignore_errors=True)
@@ -145,7 +153,7 @@ class Inputs:
 
     def __init__(self, reader: Any, seeds: list[dict[str, bytes]], seed: int, name: str):
         self._seeds, self._key = seeds, [seed, zlib.crc32(name.encode())]
-        self._texts = _examples(reader.texts, self._key) if reader.texts is not None else None
+        self._strategy, self._block, self._texts = reader.texts, -1, list[str]()
         self._targets = [
             sorted(n for n in files if any(Path(n).match(p) for p in _plain(reader.attacked)))
             for files in seeds
@@ -159,40 +167,44 @@ class Inputs:
         which = int(rng.integers(len(self._seeds)))
         files, targets = self._seeds[which], self._targets[which]
         name = targets[rng.integers(len(targets))]
-        if self._texts is not None and rng.random() < 0.2:
-            return files, {name: next(self._texts).encode(errors="surrogatepass")}
+        if self._strategy is not None and number % _TEXT_EVERY == 0:
+            return files, {name: self._text(number).encode(errors="surrogatepass")}
         others = [f[n] for f, t in zip(self._seeds, self._targets, strict=True) for n in t]
         return files, {name: mutated(rng, name, files[name], others)}
+
+    def _text(self, number: int) -> str:
+        """What hypothesis writes; its examples are made in blocks, since a block takes long."""
+        block, place = divmod(number // _TEXT_EVERY, _TEXTS)
+        if block != self._block:
+            self._block, self._texts = block, _examples(self._strategy, [*self._key, block])
+        return self._texts[place % len(self._texts)]
 
 
 def _plain(patterns: tuple[str, ...]) -> list[str]:
     return [pattern.removeprefix("**/") for pattern in patterns]
 
 
-def _examples(strategy: Any, key: list[int]) -> Iterator[str]:
-    """Without end, a batch of hypothesis after the other."""
+def _examples(strategy: Any, key: list[int]) -> list[str]:
+    """A block of examples of hypothesis; fewer where there are no more."""
     from hypothesis import HealthCheck, Phase, given, settings
     from hypothesis import seed as seeded
 
-    batch = 0
-    while True:
-        drawn: list[str] = []
+    drawn: list[str] = []
 
-        @seeded(hash((*key, batch)))  # of whole numbers: the same in every process
-        @settings(
-            max_examples=200,
-            database=None,
-            deadline=None,
-            phases=[Phase.generate],
-            suppress_health_check=list(HealthCheck),
-        )
-        @given(text=strategy)
-        def collect(text: str) -> None:
-            drawn.append(text)  # noqa: B023 - called at once
+    @seeded(hash(tuple(key)))  # of whole numbers: the same in every process
+    @settings(
+        max_examples=_TEXTS,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(text=strategy)
+    def collect(text: str) -> None:
+        drawn.append(text)
 
-        collect()
-        yield from drawn
-        batch += 1
+    collect()
+    return drawn
 
 
 def _snapshot(folder: Path) -> dict[str, bytes]:

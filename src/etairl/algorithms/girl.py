@@ -65,6 +65,7 @@ class GirlConfig:
         counts = ("transitions", "episodes", "cost_updates", "cost_batch", "cost_every")
         rows = ("capacity", "expert_capacity", "fresh_cycles", "remaining_cycles")
         check_range(self, "[1, inf)", *counts, *rows)
+        check_range(self, "[1, 1000000]", "episodes")
         check_range(self, "[0, 1]", "fresh_share")
         check_range(self, "(0, inf)", "cost_updates_per_step")
         check_choice("rollout", self.rollout, get_args(Rollout))

@@ -39,6 +39,11 @@ COMMANDS = {
 }
 
 
+_LESS = (
+    "ask for less: a shorter --horizon, fewer --episodes, narrower --hidden, a smaller --capacity"
+)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     is_program = arguments is None  # else whoever calls this goes on afterwards
@@ -64,6 +69,10 @@ def main(arguments: list[str] | None = None) -> int:
         # The reader (head, less) has gone; give the interpreter somewhere to flush to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except MemoryError as error:
+        why = f" ({error})" if str(error) else ""
+        print(f"etairl: there is not enough memory{why}; {_LESS}", file=sys.stderr)
+        return 2
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         print(f"etairl: {where}{error.strerror or error}", file=sys.stderr)

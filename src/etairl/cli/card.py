@@ -1,5 +1,6 @@
 """`etairl card`: a finished run as a folder to share."""
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -44,8 +45,7 @@ def run(arguments: list[str]) -> int:
         shared = config.with_demonstrations
         card = result.card(folder, config.name, config.license, shared, config.overwrite)
     out().print(f"card: {card}", soft_wrap=True)
-    out().print(
-        f"Read it before you share it; then, for instance: hf upload USER/NAME {folder}",
-        soft_wrap=True,
-    )
+    upload = f"hf upload USER/NAME {shlex.quote(str(folder))}"
+    said = f"Read it before you share it; then, for instance: {upload}"
+    out().print(said, soft_wrap=True)
     return 0

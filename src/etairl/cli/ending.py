@@ -1,5 +1,6 @@
 """How a run ended, on the terminal: what the policy does now, what came before, what to do next."""
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,12 @@ def print_result(path: Path) -> None:
         _print_fresh(fresh, result.get("kept", {}))
     facts("how it got there" if fresh else "result", _course(result))
     out().print("\nnext")
-    trust = trust_option(read_config(path, trust=True))
+    trust, run = trust_option(read_config(path, trust=True)), shlex.quote(str(path))
     for command, what in (
-        (f"etairl evaluate {path}{trust}", "more episodes, floors and intervals"),
-        (f"etairl plot {path} -o curves.png", "its learning curves"),
-        (f"etairl export {path} -o policy.onnx{trust}", "the policy for other programs"),
+        (f"etairl evaluate {run}{trust}", "more episodes, floors and intervals"),
+        (f"etairl explain {run}{trust}", "a page: what did it learn to pay for?"),
+        (f"etairl plot {run} -o curves.png", "its learning curves"),
+        (f"etairl export {run} -o policy.onnx{trust}", "the policy for other programs"),
     ):
         out().print(f"  {command}   # {what}", soft_wrap=True)
 

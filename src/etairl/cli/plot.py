@@ -1,5 +1,6 @@
 """`etairl plot`: learning curves of runs side by side."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -58,14 +59,30 @@ def run(arguments: list[str]) -> int:
             f"these runs have {len(groups)} different settings, and a figure takes {len(COLOURS)}; "
             "name fewer, or see etairl report"
         )
-    curves = [Curves(label, [rows[path] for path in own]) for label, own in groups.items()]
-    results = [read_result(path) for path in paths if (path / "result.json").is_file()]
-    expert = next((r["expert_return"] for r in results if r["expert_return"] is not None), None)
-    floor = results[0]["remaining"]["mmd2_mu"] if results else None
+    results = {p: read_result(p) for p in paths if (p / "result.json").is_file()}
+    experts = {label: _expert(own, results) for label, own in groups.items()}
+    one = _alike([value for value in experts.values() if value is not None])
+    curves = [
+        Curves(label, [rows[path] for path in own], None if one else experts[label])
+        for label, own in groups.items()
+    ]
+    expert = next((v for v in experts.values() if v is not None), None) if one else None
+    # Of several experts, each has a floor of its own; the first one's would mislead.
+    floor = next((r["remaining"]["mmd2_mu"] for r in results.values()), None) if one else None
     with working("drawing"):
         save_figure(runs_figure(curves, environments[0], expert, floor), config.output)
     out().print(f"{config.output}: {counted(len(paths), 'run')} on {environments[0]}")
     return 0
+
+
+def _expert(own: list[Path], results: Mapping[Path, Mapping[str, Any]]) -> float | None:
+    found = (results[path]["expert_return"] for path in own if path in results)
+    return next((value for value in found if value is not None), None)
+
+
+def _alike(experts: list[float]) -> bool:
+    """Whether returns are of one expert in episodes of one length."""
+    return not experts or max(experts) - min(experts) <= 0.01 * max(map(abs, experts))
 
 
 def _settings(run: Path) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """A run seen from the terminal: progress, warnings, Ctrl-C, and how it ended."""
 
+import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -73,7 +74,7 @@ def follow(
         waiting.close()
         already = run.finished
         if already:
-            say(f"{path} is finished; see etairl evaluate {path}")
+            say(f"{path} is finished; see etairl evaluate {shlex.quote(str(path))}")
         else:
             _play(run, options, say)
     if options.json:

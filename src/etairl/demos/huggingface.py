@@ -53,8 +53,9 @@ def _files(folder: Path) -> list[Path]:
         raise InputError(
             f"{folder / 'state.json'} does not name the files of the dataset"
         ) from None
+    present = {file.name for file in folder.iterdir() if file.is_file()}
     for name in names:
-        if Path(name).name != name or not (folder / name).is_file():
+        if name not in present:
             raise InputError(
                 f"{folder}: its file {name[:100]!r} is missing, or is not in the folder; "
                 "copy the whole folder, or name another"

@@ -237,8 +237,9 @@ class Mixture(Eta):
 
     @override
     def log_pmf(self, horizon: int) -> Vector:
+        total = math.fsum(self.shares)
         parts = [
-            math.log(share / math.fsum(self.shares)) + component.log_pmf(horizon)
+            math.log(share / total) + component.log_pmf(horizon)
             for share, component in zip(self.shares, self.components, strict=True)
         ]
         return np.logaddexp.reduce(np.stack(parts), axis=0)

@@ -17,7 +17,8 @@ NOISE = 0.05
 """gaps that relabelled episodes reach more often are called noise"""
 _FEWEST = round(1.0 / NOISE)  # ways to relabel: with fewer no gap could be told from noise
 _DRAWS = 4000
-_USUAL = 4  # episodes that tell what is usual at a step
+USUAL = 4
+"""episodes that tell what is usual at a step"""
 
 
 @dataclass(frozen=True)
@@ -116,12 +117,14 @@ def excess(
 
     Where fewer than four others are as long, their mean over all steps takes its place: one or two
     episodes do not tell what is usual at a step. With `apart` the episodes are those of the others,
-    and each is compared with the rest of them.
+    and each is compared with the rest of them. A row of a thinned episode stands for all of its
+    steps.
     """
-    overall, horizon = float(usual.mean()), int(max(t.times.max(), others.times.max())) + 1
-    sums = np.bincount(others.times, usual, minlength=horizon)[t.times]
-    counts = np.bincount(others.times, minlength=horizon)[t.times]
-    enough = counts >= _USUAL  # the same steps of both sides, or they could not be compared
+    times, values = others.repeated().times, usual[others.row_of_step]
+    overall, horizon = float(usual.mean()), int(max(t.times.max(), times.max())) + 1
+    sums = np.bincount(times, values, minlength=horizon)[t.times]
+    counts = np.bincount(times, minlength=horizon)[t.times]
+    enough = counts >= USUAL  # the same steps of both sides, or they could not be compared
     if apart:
         sums, counts = sums - smooth, counts - 1
     means = np.where(enough, sums / np.maximum(counts, 1), overall)

@@ -1,5 +1,7 @@
 """The map of 2-D navigation, with recorded walks on it (the paper's Figure 6)."""
 
+from typing import Any
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
@@ -7,7 +9,13 @@ from matplotlib.patches import Circle
 from etairl.tasks.navigation_world import LakeWorld
 from etairl.types import InputError, Trajectories
 
-LAKE, LAND, AGENT, TARGET = "#4287ca", "0.87", "#c82828", "#28963c"
+LAKE, LAND = "#4287ca", "0.87"
+_MARK = {"markeredgecolor": "black", "linestyle": "none"}
+MARKS: dict[str, dict[str, Any]] = {
+    "start": {"marker": "o", "color": "white", **_MARK},
+    "target": {"marker": "s", "color": "#c82828", **_MARK},
+}
+"""told apart by their shapes: red and green look alike to many"""
 
 
 def navigation_figure(walks: Trajectories) -> Figure:
@@ -22,9 +30,9 @@ def navigation_figure(walks: Trajectories) -> Figure:
         path = walks.observations[rows, :2]
         axes.plot(*path.T, color="0.25", linewidth=1.1, marker=".", markersize=3)
         first = {"start": path[0], "target": target}
-        for (name, place), colour in zip(first.items(), (AGENT, TARGET), strict=True):
+        for name, place in first.items():
             label = name if i == 0 else None
-            axes.plot(*place, "s", color=colour, markersize=7, label=label)
+            axes.plot(*place, **MARKS[name], markersize=7, label=label, clip_on=False)
     figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9)
     return figure
 

@@ -23,6 +23,8 @@ class Curves:
     label: str
     runs: Sequence[Sequence[Mapping[str, Any]]]
     """the rows of metrics of each run"""
+    expert: float | None = None
+    """return of their own expert, where settings have several"""
 
 
 def runs_figure(
@@ -61,6 +63,10 @@ def runs_figure(
             axes.set(ylabel="share of tasks solved" if name else "return")
             if expert is not None and not name:
                 _level(axes, expert, "--", "expert")
+            for number, curves in enumerate(settings):
+                if curves.expert is not None and not name:
+                    label = f"expert of {literal(curves.label)}"
+                    _level(axes, curves.expert, "--", label, _INKS[number % len(_INKS)])
         if clone is not None and (value := clone.get(metric)) is not None:
             _level(axes, max(value, LEAST) if metric == "mmd2_mu" else value, "-.", "clone")
         axes.set(xlabel="transitions")
@@ -71,8 +77,8 @@ def runs_figure(
     return figure
 
 
-def _level(axes: Axes, value: float, dashes: str, label: str) -> None:
-    axes.axhline(value, color=GREY, linewidth=1.2, linestyle=dashes, label=label)
+def _level(axes: Axes, value: float, dashes: str, label: str, ink: str = GREY) -> None:
+    axes.axhline(value, color=ink, linewidth=1.2, linestyle=dashes, label=label)
 
 
 def _draw(axes: Axes, curves: Curves, name: str, colour: str, dashes: str) -> None:

@@ -9,13 +9,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from mpl_toolkits.mplot3d.axes3d import Axes3D
 
-from etairl.figures.lake_map import draw_lakes
+from etairl.figures.lake_map import MARKS, draw_lakes
 from etairl.figures.panels import legend_below
 from etairl.tasks.navigation_world import LakeWorld
 from etairl.types import InputError
 
 _COLUMNS = 3
-_PATH, _START, _TARGET, _SAMPLE = "black", "#28963c", "#c82828", "#142a8c"
+_PATH, _SAMPLE = "black", "#142a8c"
 _CENTIMETRES = 100.0
 
 
@@ -98,6 +98,7 @@ def _draw(axes: Any, path: np.ndarray, samples: np.ndarray, target: np.ndarray) 
     triangles = {"marker": "^", "linestyle": "", "markersize": 4, "alpha": 0.45}
     axes.plot(*samples.T, color=_SAMPLE, markeredgewidth=0, label="sampled", zorder=2, **triangles)
     axes.plot(*path.T, color=_PATH, linewidth=1.2, label="expert", zorder=3)
-    for name, place, colour in (("start", path[0], _START), ("target", target, _TARGET)):
+    inside = path.shape[-1] > 2  # on a map the ends are whole at the borders, too
+    for name, place in (("start", path[0]), ("target", target)):
         ends = np.atleast_2d(place).T
-        axes.plot(*ends, "o", color=colour, markersize=8, label=name, zorder=4)
+        axes.plot(*ends, **MARKS[name], markersize=8, label=name, zorder=4, clip_on=inside)

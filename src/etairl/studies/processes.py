@@ -32,7 +32,17 @@ def cores() -> int:
 def environment() -> dict[str, str]:
     """Of a process of a run: one thread, the cache of compiled code, and flags of the user."""
     flags = {"XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {ONE_THREAD['XLA_FLAGS']}".strip()}
-    return {"JAX_COMPILATION_CACHE_DIR": str(cache("jax"))} | os.environ | ONE_THREAD | flags
+    return _compiled() | os.environ | ONE_THREAD | flags
+
+
+def _compiled() -> dict[str, str]:
+    """Where compiled code is kept; nowhere if this user's home cannot be written."""
+    place = cache("jax")
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return {}
+    return {"JAX_COMPILATION_CACHE_DIR": str(place)} if os.access(place, os.W_OK) else {}
 
 
 def run_locally(

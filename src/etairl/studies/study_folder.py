@@ -21,9 +21,16 @@ from typing import Literal
 from etairl.decoding import encode
 from etairl.locks import locked
 from etairl.runs import RESUME_FOLDERS, RunDirectory, read_metrics, read_result
-from etairl.storage import holds_anything, read_json, reading, write_atomic, write_json
+from etairl.storage import (
+    UnreadableError,
+    holds_anything,
+    read_json,
+    reading,
+    write_atomic,
+    write_json,
+)
 from etairl.studies.digest import Digest, DigestFile, digest_of, read_evaluation, seconds_of
-from etairl.studies.jobs import Job, one_folder_each, same_run
+from etairl.studies.jobs import Job, check_seeds, one_folder_each, same_run
 from etairl.training.config_files import check_trust, code_in, config_from
 from etairl.training.flat import flatten
 from etairl.training.preset_changes import differing
@@ -80,6 +87,8 @@ class Study:
             self.scale: str | None = content["scale"]
             self.evaluate: int | None = content.get("evaluate")
             runs = content["runs"]
+            if not all(isinstance(text, str) for text in (self.name, *(r["arm"] for r in runs))):
+                raise UnreadableError(f"{file}: a name in it is no text")
             self.jobs = [Job(r["arm"], config_from(r["config"], file, trust, named)) for r in runs]
 
     @staticmethod
@@ -281,16 +290,3 @@ class Study:
 
 def _differing(a: TrainConfig, b: TrainConfig) -> str:
     return ", ".join(differing([flatten(a), flatten(b)]))
-
-
-def check_seeds(jobs: Iterable[Job]) -> None:
-    """Refuse runs that would count as seeds of one setting but differ in more than the seed."""
-    first: dict[tuple[str, str, str], Job] = {}
-    for job in jobs:
-        twin = first.setdefault(job.cell, job)
-        if replace(job.config, seed=twin.config.seed) != twin.config:
-            other = _differing(twin.config, replace(job.config, seed=twin.config.seed))
-            raise InputError(
-                f"{job.where('')}{twin.name} and {job.name} would count as two seeds of one "
-                f"setting, but differ in {other}; keep them apart"
-            )

@@ -84,14 +84,15 @@ class NavigationEnv(gymnasium.Env):
         return {"distance": far, "is_success": far <= self.goals.tolerance}
 
     def render(self) -> UInt8[np.ndarray, "height width 3"] | None:
-        """The map from above: lakes blue, agent red, target green."""
+        """The map from above: lakes blue, agent a red square, target a green frame."""
         if self.render_mode is None:
             gymnasium.logger.warn("make the environment with render_mode='rgb_array' to draw it")
             return None
         picture = _background(self.world)
         for place in self._trail:
             _square(picture, self.world, place, 2, _TRAIL)
-        _square(picture, self.world, self.target, 8, _TARGET)
+        _square(picture, self.world, self.target, 9, _TARGET)
+        _square(picture, self.world, self.target, 5, _LAND)  # red and green look alike to many
         _square(picture, self.world, self.position, 8, _AGENT)
         return picture
 

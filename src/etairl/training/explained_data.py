@@ -10,7 +10,7 @@ from etairl.eta import parse_eta
 from etairl.evaluation.moments import Check
 from etairl.training.cost_curves import Costs
 from etairl.training.explaining import ColumnShare, Moment, RunExplanation
-from etairl.training.filming import Film, shown_episodes
+from etairl.training.filming import Film, filmed_episodes, shown_episodes
 from etairl.training.heat_maps import Plane, plane
 from etairl.training.result import Result
 from etairl.types import Trajectories, counted, joined
@@ -24,7 +24,7 @@ _FEATURES = 24
 def explanation_data(result: Result, found: RunExplanation, film: Film) -> dict[str, Any]:
     """Everything that the page shows, small enough to be sent around."""
     config, horizon = result.config, min(result.config.horizon, _LONGEST)
-    chosen = shown_episodes(found)
+    chosen = shown_episodes(found, _POINTS)
     eta = parse_eta(str(config.future.eta))
     return {
         "run": result.path.resolve().name,
@@ -55,7 +55,7 @@ def explanation_data(result: Result, found: RunExplanation, film: Film) -> dict[
             "demonstrations": film.demonstrations,
             "notes": film.notes,
         },
-        "plane": _plane(result, found, chosen),
+        "plane": _plane(result, found, chosen, filmed_episodes(found)),
     }
 
 
@@ -100,8 +100,8 @@ def _overall(found: RunExplanation) -> dict[str, str]:
 def _costliest(found: RunExplanation) -> dict[str, str]:
     return _verdict(
         found.costliest,
-        "What the costliest moments cost more than is usual at that step, the learner's less the "
-        "demonstrations':",
+        "How far the costliest moment of an episode is above what is usual at that step, the "
+        "learner's mean less the demonstrations':",
         "The learner has costlier moments than the demonstrations.",
         "The demonstrations have moments as costly as the learner's.",
     )
@@ -139,6 +139,7 @@ def _side(side: Costs, chosen: list[int], horizon: int, name: str, film: Film) -
         "stride": stride,
         "by_time": _rounded(side.by_time[:horizon]),
         "alive": _rounded(side.alive[:horizon]),
+        "left_out": len(t) - len(chosen),
         "episodes": [
             {
                 "number": i,
@@ -186,19 +187,26 @@ def _column(c: ColumnShare) -> dict[str, Any]:
 
 
 def _plane(
-    result: Result, found: RunExplanation, chosen: dict[str, list[int]]
+    result: Result,
+    found: RunExplanation,
+    chosen: dict[str, list[int]],
+    mapped: dict[str, list[int]],
 ) -> dict[str, Any] | None:
-    """Maps of the shown episodes as bytes, 0 where there is none, and their ways."""
+    """Maps as bytes, 0 where nothing can be, by the place of an episode among those shown; ways.
+
+    Maps are large, so that some episodes have none.
+    """
+    if any(side.trajectories.spans is not None for side in found.sides.values()):
+        return None
     shown = {n: s.trajectories.take(np.array(chosen[n])) for n, s in found.sides.items()}
-    thinned = any(t.spans is not None for t in shown.values())
-    made = None if thinned else plane(result, joined([_places(t) for t in shown.values()]))
+    drawn = {n: s.trajectories.take(np.array(mapped[n])) for n, s in found.sides.items()}
+    made = plane(result, joined([_places(t) for t in drawn.values()]))
     if made is None:
         return None
     low, high = np.nanpercentile(made.costs, [1, 99])
     scaled = np.clip((made.costs - low) / max(high - low, 1e-12), 0.0, 1.0)
     codes = np.where(np.isnan(scaled), 0, 1 + np.round(254 * np.nan_to_num(scaled)))
-    coded = [b64encode(m.astype(np.uint8).tobytes()).decode() for m in codes]
-    split = len(chosen["demonstrations"])
+    coded = iter([b64encode(m.astype(np.uint8).tobytes()).decode() for m in codes])
     return {
         "names": [found.names[i] for i in made.columns],
         "low": made.low,
@@ -206,7 +214,7 @@ def _plane(
         "cells": made.costs.shape[1],
         "range": [float(low), float(high)],
         "at_rest": made.at_rest,
-        "maps": {"demonstrations": coded[:split], "learner": coded[split:]},
+        "maps": {n: {chosen[n].index(i): next(coded) for i in mapped[n]} for n in found.sides},
         "ways": {name: _ways(t, made) for name, t in shown.items()},
     }
 

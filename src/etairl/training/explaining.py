@@ -15,6 +15,7 @@ from etairl.costs.family import Points
 from etairl.demos.action_kind import playing_of
 from etairl.evaluation.explanation import FeatureGap
 from etairl.evaluation.moments import (
+    USUAL,
     Check,
     excess,
     peaks,
@@ -34,6 +35,7 @@ from etairl.types import InputError, Policy, Trajectories, check_seed, constant_
 MOMENTS = 6
 _ROWS = 5  # of a moment, over which the shares of its columns are means
 _WHOLE = 1000  # and of all episodes of a side together
+_BESIDE = 24  # demonstrations whose shares at a step are looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +50,9 @@ class Moment:
     usual_cost: float
     """mean of the demonstrations at that step; over all steps where fewer than four are as long"""
     shares: Float[np.ndarray, " columns"]
-    """of each column in what the moment costs more than the mean of the demonstrations"""
+    """of each column in what the moment costs more than the demonstrations do then"""
     deviations: Float[np.ndarray, " columns"]
-    """from the mean of the demonstrations, in units of their spread"""
+    """from the mean of the demonstrations then, in units of their spread over all steps"""
     usual: Bool[np.ndarray, " columns"] = field(default_factory=lambda: np.zeros(0, bool))
     """the share lies between those of the costliest moments of the demonstrations"""
 
@@ -66,7 +68,7 @@ class ColumnShare:
     share: Check
     """at the costliest moment of each episode"""
     deviation: float
-    """mean of the learner there, in units of the demonstrations' spread, from their mean"""
+    """mean of the learner there, in units of the demonstrations' spread, from their mean then"""
     whole: Check
     """over whole episodes"""
 
@@ -118,13 +120,13 @@ def explain_cost(
     above, usual_cost = excess(t, own.smooth, usual, expert.smooth)
     others_above, _ = excess(usual, expert.smooth, usual, expert.smooth, apart=True)
     highest, others_highest = peaks(t, above), peaks(usual, others_above)
-    own_shares, deviations = look(own, highest)
-    others_shares, _ = look(expert, others_highest)
+    own_shares, deviations = look.beside(own, highest)
+    others_shares, _ = look.beside(expert, others_highest)
     rows = top_rows(t, above, MOMENTS, max(1, given.horizon // 10))
     moments = [
         Moment(int(t.episode_numbers[row]), int(t.times[row]), float(own.smooth[row]), *parts)
         for row, *parts in zip(
-            rows, usual_cost[rows].tolist(), *look(own, np.array(rows)), strict=True
+            rows, usual_cost[rows].tolist(), *look.beside(own, np.array(rows)), strict=True
         )
     ]
     checks = (
@@ -156,7 +158,7 @@ class _Look:
     """At the columns of rows: their shares in the cost, and how far they deviate."""
 
     def __init__(self, rng: np.random.Generator, given: Explained, expert: Costs):
-        self._given, self.window = given, window_of(given.horizon)
+        self._given, self._expert, self.window = given, expert, window_of(given.horizon)
         points = given.points(expert.trajectories)
         self._shares = Attribution(rng, given.cost, given.spec, given.needs_next, points)
         self.names = self._shares.names(*given.columns)
@@ -169,6 +171,34 @@ class _Look:
         return self._means(
             side, [_around(side.trajectories, row, self.window) for row in rows.tolist()]
         )
+
+    def beside(self, side: Costs, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same, less those of the demonstrations at the same step.
+
+        So the shares of a moment add up to what it costs more than they do then. A demonstration
+        is compared with the others; where too few are as long, with the mean over all steps.
+        """
+        shown, t = self._expert.trajectories, side.trajectories
+        times, held = shown.repeated().times, shown.row_of_step
+        alike = [held[times == time] for time in t.times[rows]]
+        others = [
+            among if side is not self._expert else among[among != row]
+            for row, among in zip(rows, alike, strict=True)
+        ]
+        some = [
+            found[_spread(0, len(found) - 1, _BESIDE)] if len(among) >= USUAL else found[:0]
+            for found, among in zip(others, alike, strict=True)
+        ]
+        needed = np.unique(np.concatenate(some))
+        found = self(side, rows)
+        if not len(needed):
+            return found
+        usual = self(self._expert, needed)
+        for number, places in enumerate(np.searchsorted(needed, part) for part in some):
+            if len(places):
+                for values, means in zip(found, usual, strict=True):
+                    values[number] -= means[places].mean(axis=0)
+        return found
 
     def whole(self, side: Costs) -> np.ndarray:
         """Shares, as means over each episode."""

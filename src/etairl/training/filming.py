@@ -1,6 +1,6 @@
 """Pictures of the episodes that a page shows: learner and demonstrations, at the same steps."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -16,8 +16,9 @@ from etairl.training.result import Result
 from etairl.training.scenes import make_scene
 from etairl.types import InputError, Trajectories
 
-_SIZE = (280, 210)
-SHOWN = 12  # episodes of either side
+SIZE = (280, 210)
+_FILMED = 12  # episodes of either side
+_POINTS = 60_000  # steps of either side whose costs are on the page
 _DRAWN = 180  # while it is not known how long an episode lasts
 _DENSE, _SPARSE = 80, 20  # of the first episode of either side, and of each other one
 
@@ -43,24 +44,38 @@ class Film:
     notes: tuple[str, ...] = ()
 
 
-def shown_episodes(found: RunExplanation) -> dict[str, list[int]]:
-    """Of each side the first episode, those of moments, and more."""
-    of_moments = {"learner": [m.episode for m in found.moments]}
+def shown_episodes(found: RunExplanation, longest: int = 1000) -> dict[str, list[int]]:
+    """All of each side, as far as there is room for their curves of `longest` points at most.
+
+    The first episode and those of moments are among them in any case.
+    """
+    chosen = _first(found, lambda t: max(_FILMED, _POINTS // min(int(t.max()), longest)))
+    return {name: sorted(numbers) for name, numbers in chosen.items()}
+
+
+def filmed_episodes(found: RunExplanation) -> dict[str, list[int]]:
+    """Of each side the first episode, those of moments, and more: pictures are large."""
+    return {name: sorted(numbers) for name, numbers in _first(found, lambda _: _FILMED).items()}
+
+
+def _first(found: RunExplanation, many: Callable[[np.ndarray], int]) -> dict[str, list[int]]:
+    needed = {"demonstrations": [0], "learner": [0, *(m.episode for m in found.moments)]}
     chosen = {}
     for name, side in found.sides.items():
-        wanted = [0, *of_moments.get(name, []), *range(len(side.trajectories))]
-        chosen[name] = sorted(list(dict.fromkeys(wanted))[:SHOWN])
+        t = side.trajectories
+        wanted = list(dict.fromkeys([*needed[name], *range(len(t))]))
+        chosen[name] = wanted[: max(many(t.durations), len(set(needed[name])))]
     return chosen
 
 
-def film(result: Result, seed: int = 0) -> Film:
+def film(result: Result, seed: int = 0, size: tuple[int, int] = SIZE) -> Film:
     """Play and draw an episode of the learner; if that is not possible, a note says why.
 
     Where there are many tasks nothing is played: those of the demonstrations are the ones to show.
     """
     with ExitStack() as stack:
         try:
-            scene = make_scene(result, _SIZE, seed)
+            scene = make_scene(result, size, seed)
             stack.callback(scene.close)
             if task_space(imported(result.config.env)) is not None:
                 return Film()
@@ -70,14 +85,16 @@ def film(result: Result, seed: int = 0) -> Film:
     return Film(episode, {0: pictures})
 
 
-def with_others(result: Result, found: RunExplanation, filmed: Film) -> Film:
-    """Draw the other episodes that are shown, where observations tell the state of the simulator.
+def with_others(
+    result: Result, found: RunExplanation, filmed: Film, size: tuple[int, int] = SIZE
+) -> Film:
+    """Draw other episodes, too, where observations tell the state of the simulator.
 
     Pictures of both sides are of the same steps, and there is one of each moment.
     """
     if filmed.notes:
         return filmed
-    chosen = shown_episodes(found)
+    chosen = filmed_episodes(found)
     longest = int(max(side.trajectories.durations.max() for side in found.sides.values()))
     base = _base(result.config.horizon)
     dense = base * -(-longest // (base * _DENSE))
@@ -89,7 +106,7 @@ def with_others(result: Result, found: RunExplanation, filmed: Film) -> Film:
     }
     notes = []
     with ExitStack() as stack:
-        scene = make_scene(result, _SIZE, 0)
+        scene = make_scene(result, size, 0)
         stack.callback(scene.close)
         for name, side in found.sides.items():
             for number in chosen[name]:

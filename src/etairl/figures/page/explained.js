@@ -4,7 +4,8 @@
   const SVG = "http://www.w3.org/2000/svg", SIDES = ["learner", "demonstrations"];
   const given = (x) => x !== null && x !== undefined && Number.isFinite(x);
   const number = (x, digits = 3) => !given(x) ? "–" : Math.abs(x) < 1e-12 ? "0" : (x !== 0 && (Math.abs(x) < 1e-3 || Math.abs(x) >= 1e5) ? x.toExponential(2) : String(Number(x.toPrecision(digits)))).replace("-", "−");
-  const signed = (x) => `${x > 1e-12 ? "+" : ""}${number(x, 2)}`;
+  const signed = (x) => `${x > 1e-12 ? "+" : ""}${given(x) && Math.abs(x) >= 1e-3 && Math.abs(x) < 100 ? x.toPrecision(2).replace("-", "−") : number(x, 2)}`;
+  const small = (x) => !given(x) ? "–" : Math.abs(x) < 5e-5 ? "0.0000" : x.toFixed(4).replace("-", "−");
   const picked = { learner: 0, demonstrations: 0 };
 
   function make(tag, attributes, ...children) {
@@ -25,15 +26,16 @@
     return found;
   }
   // Lines over steps: each { kind, points: [[x, y]…] }. Returns where a step is.
-  function chart(host, lines, last, words) {
-    const width = Math.max(280, Math.min(host.clientWidth || 700, 1100)), height = 230, left = 48, bottom = 34;
+  function chart(host, lines, last, words, upwards) {
+    const width = Math.max(280, Math.min(host.clientWidth || 700, 1100)), height = 250, left = 48, bottom = 34, top = 24;
     const ys = lines.flatMap((l) => l.points.map((p) => p[1])).filter(given);
     let low = Math.min(...ys), high = Math.max(...ys);
     if (!(high > low)) { low -= 0.5; high += 0.5; }
     const pad = 0.05 * (high - low); low -= pad; high += pad;
-    const x = (v) => left + (width - left - 10) * v / Math.max(last, 1), y = (v) => 8 + (height - bottom - 8) * (high - v) / (high - low);
+    const x = (v) => left + (width - left - 10) * v / Math.max(last, 1), y = (v) => top + (height - bottom - top) * (high - v) / (high - low);
     const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": words });
-    for (const tick of ticks(low, high, 4)) {
+    svg.append(make("text", { x: 2, y: 13 }, upwards));
+    for (const tick of ticks(low, high, 5)) {
       svg.append(make("line", { class: "axis", x1: left, x2: width - 10, y1: y(tick), y2: y(tick) }));
       svg.append(make("text", { x: left - 6, y: y(tick) + 4, "text-anchor": "end" }, number(tick)));
     }
@@ -59,25 +61,41 @@
   const slider = byId("step");
   let drawn = null, marks = null, shown = {};
 
-  function drawCosts() {
+  // Means over as many points as a moment has, as the moments are; single steps of a long episode are a tangle.
+  function smoothed(values, width) {
+    return values.map((v, n) => {
+      const near = given(v) ? values.slice(Math.max(0, n - Math.floor((width - 1) / 2)), n + Math.floor(width / 2) + 1).filter(given) : [];
+      return near.length ? weights.sum(near) / near.length : null;
+    });
+  }
+  function drawCosts(step) {
     const lines = [];
     let last = 1;
     for (const side of [...SIDES].reverse()) {
-      lines.push({ kind: `${side} mean`, points: data.sides[side].by_time.map((c, n) => [n, c]) });
-      lines.push({ kind: side, points: episode(side).costs.map((c, n) => [n * data.sides[side].stride, c]) });
+      const { stride, by_time } = data.sides[side], costs = episode(side).costs, wide = Math.round(data.window / stride);
+      const points = (values, every) => values.map((c, n) => [n * every, c]);
+      lines.unshift({ kind: `${side} mean`, points: points(smoothed(by_time, data.window), 1) });
+      if (wide > 1) lines.unshift({ kind: `${side} each`, points: points(costs, stride) });
+      lines.push({ kind: side, points: points(smoothed(costs, wide), stride) });
       last = Math.max(last, episode(side).length - 1);
     }
     for (const line of lines) line.points = line.points.filter((p) => p[0] <= last);
     slider.max = last;
-    drawn = chart(byId("cost-chart"), lines, last, `Learned cost over steps: ${episode("learner").title} and ${episode("demonstrations").title}`);
-    marks = { line: make("line", { class: "cursor", y1: 8, y2: 196 }) };
+    drawn = chart(byId("cost-chart"), lines, last, `Learned cost over steps: ${episode("learner").title} and ${episode("demonstrations").title}`, "learned cost");
+    marks = { line: make("line", { class: "cursor", y1: 24, y2: 216 }) };
     for (const side of SIDES) marks[side] = make("circle", { class: `dot ${side}`, r: 4.5 });
     drawn.svg.append(...Object.values(marks));
     const go = (event) => { if (event.type === "pointerdown" || event.buttons) { slider.value = Math.round(drawn.at(event)); move(); } };
     for (const kind of ["pointerdown", "pointermove"]) drawn.svg.addEventListener(kind, go);
-    const costs = episode("learner").costs.map((c) => c ?? -Infinity);
-    slider.value = costs.indexOf(Math.max(...costs)) * data.sides.learner.stride;
+    slider.value = step ?? costliest();
     film(); move();
+  }
+  // Of the learner's episode the moment that is listed first, else its highest cost.
+  function costliest() {
+    const listed = data.moments.find((m) => m.episode === picked.learner);
+    if (listed) return listed.step;
+    const costs = episode("learner").costs.map((c) => c ?? -Infinity);
+    return costs.indexOf(Math.max(...costs)) * data.sides.learner.stride;
   }
   const frames = (side) => data.film[side][episode(side).number] ?? [];
   function film() {
@@ -87,7 +105,10 @@
       const picture = make("img", { alt: "", width: 280, height: 210 }), words = make("figcaption", {});
       host.append(make("figure", {}, picture, words)); shown[side] = { picture, words };
     }
-    byId("film-notes").textContent = data.film.notes.join(" ");
+    const without = SIDES.filter((side) => !frames(side).length && Object.keys(data.film[side]).length).map((side) => episode(side).title);
+    const left = SIDES.filter((side) => data.sides[side].left_out).map((side) => `Not shown here, but in all numbers: of the ${side} ${data.sides[side].left_out} more.`);
+    if (without.length) left.unshift(`There are no pictures of ${without.join(" and ")}: pictures are large, so only some episodes have them.`);
+    byId("film-notes").textContent = [...data.film.notes, ...left].join(" ");
   }
   function move() {
     const step = Number(slider.value), words = [`step ${step}`];
@@ -114,6 +135,7 @@
       data.sides[side].episodes.forEach((e, i) => select.append(make("option", { value: i }, `${e.title}, ${e.length} steps${e.ended ? ", ended early" : ""}`)));
       select.addEventListener("change", () => { picked[side] = Number(select.value); drawCosts(); });
     }
+    byId("each").hidden = data.window === 1;
     slider.addEventListener("input", move);
     const first = data.moments[0]?.episode ?? 0, drawn = data.film.learner;
     if (!Object.keys(drawn).length || drawn[data.sides.learner.episodes[first].number]) picked.learner = first;
@@ -130,15 +152,16 @@
     return list;
   }
   function moments() {
-    const then = data.moments.some((m) => number(m.usual) !== number(m.typical)) ? " at the same step" : "";
-    byId("moment-note").textContent = `Where the learner costs most beside the demonstrations${then}; ${data.window === 1 ? "one step" : `${data.window} steps`} each. Bars: what each column adds to the cost (orange) or takes off it (blue), beside the mean of all demonstrated steps, with its deviation from the mean of the demonstrations in units of their spread σ. Usual: costliest moments of the demonstrations have it, too.${data.verdicts[1].kind === "yes" ? "" : " The demonstrations have such moments, too: this may be noise."}`;
-    for (const m of data.moments) {
+    const then = data.moments.some((m) => number(m.usual) !== number(m.typical));
+    byId("moment-note").textContent = `Where the learner costs most beside the demonstrations${then ? " at the same step" : ""}; ${data.window === 1 ? "one step" : `${data.window} steps`} each. Bars: what each column adds to that gap (orange) or takes off it (blue); σ: how far the column is from the mean of the demonstrations${then ? " then" : ""}, in units of their spread. Usual: demonstrations have as much at their own costliest moments.${data.verdicts[1].kind === "yes" ? "" : " The demonstrations have such moments, too: this may be noise."}`;
+    for (const [i, m] of data.moments.entries()) {
+      // A learner that does the same in all of its episodes has the same moment in all of them.
+      const like = data.moments.slice(0, i).find((o) => o.columns[0].name === m.columns[0].name && Math.abs(o.step - m.step) <= data.window);
       const button = make("button", { type: "button", "aria-label": `Show learner ${m.number} at step ${m.step}` }, "Show");
       button.addEventListener("click", () => {
-        picked.learner = m.episode; byId("pick-learner").value = m.episode; drawCosts();
-        slider.value = m.step; move(); byId("episodes").scrollIntoView(); slider.focus({ preventScroll: true });
+        picked.learner = m.episode; byId("pick-learner").value = m.episode; drawCosts(m.step); byId("episodes").scrollIntoView(); slider.focus({ preventScroll: true });
       });
-      byId("moment-list").append(make("article", { class: "card" }, make("h3", {}, `learner ${m.number}, step ${m.step}`), make("p", {}, `cost ${number(m.cost)}; demonstrations ${number(m.usual) === number(m.typical) ? "" : `at this step ${number(m.usual)}, `}at all steps ${number(m.typical)}`), bars(m.columns.slice(0, 4)), button));
+      byId("moment-list").append(make("article", { class: "card" }, make("h3", {}, `learner ${m.number}, step ${m.step}`), make("p", {}, `cost ${number(m.cost)}; demonstrations ${number(m.usual) === number(m.typical) ? "" : `at this step ${number(m.usual)}, `}at all steps ${number(m.typical)}${like ? `. Much as learner ${like.number}` : ""}`), bars(m.columns.slice(0, like ? 1 : 4)), button));
     }
   }
 
@@ -154,10 +177,10 @@
       [c.name, verdict(c.whole), signed(c.whole.gap), chance(c.whole), verdict(c.there), signed(c.there.gap), chance(c.there), `${signed(c.deviation)} σ`]));
     fill("quarter-table", ["steps", "MMD² of ρ", "MMD² of μ", "floor of μ", "verdict", "alive"], data.quarters.map((q) => {
       const mu = q.mmd2_mu, word = !mu ? "–" : !given(mu.floor) ? "no floor" : mu.value > mu.floor ? "differs" : "as the floor";
-      return [`${q.begin} to ${q.end - 1}`, number(q.mmd2_rho?.value), number(mu?.value), number(mu?.floor), word, `${Math.round(100 * q.alive)} %`];
+      return [`${q.begin}–${q.end - 1}`, small(q.mmd2_rho?.value), small(mu?.value), small(mu?.floor), word, `${Math.round(100 * q.alive)} %`];
     }));
     if (!data.features?.length) return without("features");
-    fill("feature-table", ["feature", "weight", "gap", "± standard error"], data.features.map((f) => [f.name, signed(f.weight), signed(f.gap), number(f.standard_error, 2)]));
+    fill("feature-table", ["feature", "weight", "gap", "±"], data.features.map((f) => [f.name, signed(f.weight), signed(f.gap), number(f.standard_error, 2)]));
     if (data.more_features) byId("feature-table").after(make("p", { class: "note" }, `and ${data.more_features} lighter ones`));
   }
 
@@ -173,7 +196,7 @@
       byId("kappa-value").textContent = `κ = ${kappa.value}, looks ${Number(kappa.value) < 1 ? number(kappa.value / (1 - kappa.value)) : "any number of"} steps ahead on average`;
       byId("lambda-value").textContent = `λ = ${lambda.value} steps ahead on average`;
       const shares = Array.from(law, (v) => v / uniform);
-      chart(byId("weight-chart"), [{ kind: "weight", points: shares.map((v, n) => [n, v]).concat([[0, null], [0, 0]]) }], data.horizon - 1, "Weight of each step, beside drawing all alike");
+      chart(byId("weight-chart"), [{ kind: "weight", points: shares.map((v, n) => [n, v]).concat([[0, null], [0, 0]]) }], data.horizon - 1, "Weight of each step, beside drawing all alike", "times as often as drawing all alike");
       const quarter = Math.floor(3 * data.horizon / 4), total = weights.sum(Array.from(law));
       const rows = [["mean step", number(weights.sum(Array.from(law, (v, n) => v * n)) / total, 4)], ["last quarter", `${number(100 * weights.sum(Array.from(law).slice(quarter)) / total)} %`], ["last frame", `${number(shares[shares.length - 1])} times`]];
       for (const side of SIDES) rows.push([`mean cost, ${side}`, number(weights.meanCost(Array.from(law), data.sides[side]), 4)]);
@@ -196,7 +219,8 @@
     const plane = data.plane;
     if (!plane) return;
     const side = byId("pick-map").value, n = plane.cells, size = 520, canvas = byId("map-canvas"), pen = canvas.getContext("2d");
-    const small = make("canvas", { width: n, height: n }), codes = Uint8Array.from(atob(plane.maps[side][picked[side]]), (c) => c.charCodeAt(0));
+    const small = make("canvas", { width: n, height: n }), coded = plane.maps[side][picked[side]], codes = coded ? Uint8Array.from(atob(coded), (c) => c.charCodeAt(0)) : new Uint8Array(n * n);
+    byId("map-none").textContent = coded ? "" : `There is no map for ${episode(side).title}: some episodes are left out to keep the page small.`;
     const picture = small.getContext("2d").createImageData(n, n);
     codes.forEach((code, i) => {
       const row = n - 1 - Math.floor(i / n), at = 4 * (row * n + i % n);
@@ -233,5 +257,5 @@
   const redrawWeights = weighting();
   scrolls.watch();
   let wide = innerWidth;
-  addEventListener("resize", () => { if (innerWidth !== wide) { wide = innerWidth; const step = slider.value; drawCosts(); slider.value = step; move(); redrawWeights(); } });
+  addEventListener("resize", () => { if (innerWidth !== wide) { wide = innerWidth; drawCosts(Number(slider.value)); redrawWeights(); } });
 })();
