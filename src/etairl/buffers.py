@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Num
 
 from etairl.cycle_list import CycleList
-from etairl.types import Step, Trajectories, offsets_of, ragged_rows
+from etairl.types import Step, Trajectories, last_steps, offsets_of, ragged_rows
 
 _FIELDS = ("observations", "actions", "rewards", "terminated", "exists")
 
@@ -116,14 +116,12 @@ class EpisodeBuffer:
     def trajectories(self, episodes: Episodes) -> Trajectories:
         """Copies of episodes, with actions as the solver sees them."""
         rows = episodes.rows(np.arange(episodes.steps))
-        last = np.zeros(episodes.steps, bool)
-        last[episodes.offsets[1:] - 1] = True
         terminated = self.terminated[rows]
         return Trajectories(
             observations=self.observations[rows],
             actions=self.actions[rows],
             terminated=terminated,
-            truncated=last & ~terminated,
+            truncated=last_steps(episodes.offsets) & ~terminated,
             offsets=episodes.offsets,
             rewards=self.rewards[rows],
             final_observations=self.observations[episodes.starts + np.diff(episodes.offsets)],

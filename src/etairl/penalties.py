@@ -183,12 +183,13 @@ class GAN:
         return value, xp.log(xp.clip(d, self.floor, None))
 
 
-def jensen_shannon(p: Masses, q: Masses) -> Any:
-    r"""Jensen–Shannon divergence of two measures of equal mass.
+def jensen_shannon(p: Masses, q: Masses, axis: int | None = None) -> Any:
+    r"""Jensen–Shannon divergence of two measures of equal mass; of many of them along an axis.
 
     $\mathrm{JS} = \frac12\mathrm{KL}(p\Vert m) + \frac12\mathrm{KL}(q\Vert m)$ with
     $m = \frac{p+q}{2}$.
     """
     xp = p.__array_namespace__()
     middle = 0.5 * (p + q)
-    return 0.5 * sum(xp.sum(x * (finite_log(xp, x) - finite_log(xp, middle))) for x in (p, q))
+    parts = (x * (finite_log(xp, x) - finite_log(xp, middle)) for x in (p, q))
+    return 0.5 * sum(xp.sum(part, axis=axis) for part in parts)

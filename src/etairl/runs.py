@@ -9,7 +9,7 @@ Everything is written beside its place and renamed, so a kill at any moment leav
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -71,9 +71,8 @@ def _runs_in(folder: Path) -> list[Path]:
     return sorted(file.parent for file in files)
 
 
-def _first(runs: list[Path], most: int = 5) -> str:
-    more = ", …" if len(runs) > most else ""
-    return ", ".join(str(run) for run in runs[:most]) + more
+def _first(runs: list[Path]) -> str:
+    return ", ".join(map(str, runs[:5])) + (", …" if len(runs) > 5 else "")
 
 
 class RunDirectory:
@@ -248,17 +247,3 @@ def with_score(row: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in row.items() if k != "normalised_cost"} | {
         "score": 1.0 - row["normalised_cost"]
     }
-
-
-def every_seconds(seconds: float, clock: Callable[[], float]) -> Callable[[], bool]:
-    """True when asked for the first time after each stretch of `seconds`."""
-    last = clock()
-
-    def due() -> bool:
-        nonlocal last
-        if clock() - last < seconds:
-            return False
-        last = clock()
-        return True
-
-    return due

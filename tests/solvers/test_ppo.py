@@ -13,12 +13,11 @@ from etairl.eta import Geometric
 from etairl.experience import Experience
 from etairl.networks import orthogonal
 from etairl.regularisers import KullbackLeibler
-from etairl.solvers.draws import newest_rows
+from etairl.solvers.draws import NewestRows, newest_rows
 from etairl.solvers.players import PPOEtaSettings, PPOSettings
 from etairl.solvers.ppo import PPO
 from etairl.solvers.ppo_config import PPOConfig
 from etairl.solvers.ppo_losses import Values, advantages, decayed_sum, masked_mean, standardised
-from etairl.solvers.ppo_state import PPODraw
 from etairl.solvers.solver import Batch
 from etairl.types import InputError, Spec, Trajectories
 
@@ -101,7 +100,7 @@ def episodes(rng, lengths, terminated, spec=CONTINUOUS, reward=None):
 def test_the_newest_cycle_is_drawn_once_and_filled_up(rng):
     t, data = episodes(rng, (3, 4), (True, False))
     data.buffer.extend(t, t.actions)  # an older cycle comes first
-    batch, last, mask = newest_rows(data, 5)
+    batch, last, mask, _ = newest_rows(data, 5)
     assert batch.obs.shape == (10, 2)
     assert np.array_equal(batch.obs[:7], t.observations)
     assert np.array_equal(np.asarray(mask), [1] * 7 + [0] * 3)
@@ -318,7 +317,7 @@ def test_all_numbers_share_one_program(rng):
 def test_a_draw_has_the_fields_of_a_batch(rng):
     _, data = episodes(rng, (3, 4), (True, False))
     drawn = PPO(SMALL, CONTINUOUS).draw(rng, data)
-    assert isinstance(drawn, PPODraw)
+    assert isinstance(drawn, NewestRows)
     assert isinstance(drawn.batch, Batch)
 
 

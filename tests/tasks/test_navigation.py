@@ -176,7 +176,7 @@ def test_both_engines_walk_alike(rng):
     """Same start, target and actions: observations, costs and ends to 1e-9 of double precision."""
     task = NavigationTask(5, 20, seed=4)
     task.reset()
-    starts, targets = task.positions.copy(), WORLD.draw(rng, 5)
+    starts, targets = task.states.copy(), WORLD.draw(rng, 5)
     envs = [gymnasium.make(NAVIGATION, max_episode_steps=20).unwrapped for _ in range(5)]
     for env, start, target in zip(envs, starts, targets, strict=True):
         env.reset(options={"position": start, "target": target})
@@ -185,9 +185,9 @@ def test_both_engines_walk_alike(rng):
         step = task.step(actions)
         for i, env in enumerate(envs):
             observation, reward, *_ = env.step(actions[i])
-            assert observation[:6] == pytest.approx(WORLD.observe(task.positions)[i], abs=1e-9)
+            assert observation[:6] == pytest.approx(WORLD.observe(task.states)[i], abs=1e-9)
             assert observation[:6] == pytest.approx(step.observations[i], abs=1e-5)
-            assert reward == pytest.approx(-math.dist(task.positions[i], targets[i]), abs=1e-9)
+            assert reward == pytest.approx(-math.dist(task.states[i], targets[i]), abs=1e-9)
 
 
 def test_both_engines_behind_make_task(rng):

@@ -19,7 +19,8 @@ import etairl
 from etairl.algorithms import girl as template
 from etairl.algorithms.girl import GirlConfig
 from etairl.cli.app import main
-from etairl.cli.running import follow, print_result
+from etairl.cli.ending import print_result
+from etairl.cli.running import follow
 from etairl.costs.adversarial import DiscriminatorConfig
 from etairl.costs.discriminator import GanConfig
 from etairl.demos import Demos, save_demos

@@ -14,7 +14,7 @@ from tiny import TINY
 
 import etairl
 from etairl.cli.app import main
-from etairl.cli.running import print_result
+from etairl.cli.ending import print_result
 from etairl.demos import Selection, load_demos, save_demos
 from etairl.demos.sources import BUNDLED
 from etairl.evaluation.progress import Progress

@@ -104,13 +104,13 @@ def bench_mmd(points: int = 20_000, dims: int = 23, rounds: int = 3) -> Products
     return Products(points, dims, own, products, ratio, 3.0, ratio <= 3.0)
 
 
-def _plain(rng: np.random.Generator, offsets: np.ndarray, block: int = 16384) -> np.ndarray:
+def _plain(rng: np.random.Generator, offsets: np.ndarray) -> np.ndarray:
     """What the text of the paper says with gamma 1: i uniform, then t uniform in trajectory i.
 
     As fast as NumPy can: one uniform serves both, in blocks of the size of the cache.
     """
     starts, lengths = offsets[:-1].astype(np.float64), np.diff(offsets).astype(np.float64)
-    rows = np.empty(DRAWS, dtype=np.int64)
+    rows, block = np.empty(DRAWS, dtype=np.int64), 16384
     for begin in range(0, DRAWS, block):
         part = rows[begin : begin + block]
         u = rng.random(len(part)) * len(lengths)
@@ -120,8 +120,9 @@ def _plain(rng: np.random.Generator, offsets: np.ndarray, block: int = 16384) ->
     return rows
 
 
-def products_of(pairs: list[tuple[np.ndarray, np.ndarray]], block: int = 1024) -> None:
+def products_of(pairs: list[tuple[np.ndarray, np.ndarray]]) -> None:
     """Matrix products, in the blocks of `mmd2`."""
+    block = 1024
     out = np.empty((block, block), dtype=np.float32)
     for a, b in pairs:
         for i in range(0, len(a), block):

@@ -9,6 +9,7 @@ from statistics import median
 
 import numpy as np
 
+from etairl.bench.works_of_etairl import random_episodes
 from etairl.buffers import EpisodeBuffer
 from etairl.evaluation.diagnostics import Warnings
 from etairl.runs import RunDirectory
@@ -16,7 +17,7 @@ from etairl.studies.digest import Digest
 from etairl.studies.jobs import Job
 from etairl.studies.study_folder import Study
 from etairl.training.flat import configure
-from etairl.types import Trajectories, offsets_of
+from etairl.types import Trajectories
 
 _EPISODES, _STEPS, _OBS, _ACT = 4, 500, 17, 6
 _CYCLE = _EPISODES * _STEPS
@@ -65,7 +66,7 @@ class LargeStudy:
 
 def bench_stored(sizes: tuple[int, ...] = (10**5, 10**6, 10**7)) -> list[Stored]:
     """A cycle of a long run, at several moments of it."""
-    rng, played = np.random.default_rng(0), _played()
+    rng, played = np.random.default_rng(0), random_episodes(_EPISODES, _STEPS, _OBS, _ACT)
     buffer = EpisodeBuffer(sizes[-1] + (_REPEATS + 2) * len(sizes) * 2 * _CYCLE, _OBS, _ACT)
     buffer.observations[:] = 0.0  # memory is given when it is first written to
     buffer.actions[:] = 0.0
@@ -101,24 +102,9 @@ def _row(transitions: int) -> dict[str, float | int]:
     return {"cycle": transitions // _CYCLE, "actions_at_bounds": 0.0, "solver/temperature": 0.1}
 
 
-def _played() -> Trajectories:
-    rng, offsets = np.random.default_rng(1), offsets_of(np.full(_EPISODES, _STEPS))
-    last = np.zeros(_CYCLE, bool)
-    last[offsets[1:] - 1] = True
-    return Trajectories(
-        rng.normal(size=(_CYCLE, _OBS)).astype(np.float32),
-        rng.normal(size=(_CYCLE, _ACT)).astype(np.float32),
-        np.zeros(_CYCLE, bool),
-        last,
-        offsets,
-        np.zeros(_CYCLE, np.float32),
-        rng.normal(size=(_EPISODES, _OBS)).astype(np.float32),
-    )
-
-
 def bench_full_replay(capacity: int = 10**5, laps: int = 40) -> FullReplay:
     """Traced memory after the first lap around the replay, and after all."""
-    played = _played()
+    played = random_episodes(_EPISODES, _STEPS, _OBS, _ACT)
     tracemalloc.start()
     try:
         buffer = EpisodeBuffer(capacity, _OBS, _ACT)

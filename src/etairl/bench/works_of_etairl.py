@@ -34,7 +34,7 @@ from etairl.solvers.solver import Batch
 from etairl.tasks import make_task
 from etairl.training.flat import configure
 from etairl.training.preparation import Prepared, prepare
-from etairl.types import RejoinableTask, Trajectories, offsets_of
+from etairl.types import RejoinableTask, Trajectories, last_steps, offsets_of
 
 _Work = Callable[[int], object]
 _Settings = dict[str, Any]
@@ -83,11 +83,11 @@ def _updates(settings: _Settings) -> _Work:
     return work
 
 
-def _random_episodes(episodes: int, length: int, obs_dim: int, act_dim: int) -> Trajectories:
+def random_episodes(episodes: int, length: int, obs_dim: int, act_dim: int) -> Trajectories:
+    """Numbers that mean nothing."""
     rng, offsets = np.random.default_rng(1), offsets_of(np.full(episodes, length))
     steps = episodes * length
-    last = np.zeros(steps, bool)
-    last[offsets[1:] - 1] = True
+    last = last_steps(offsets)
     normal = rng.normal(size=(steps, obs_dim)).astype(np.float32)
     actions = rng.uniform(-1, 1, (steps, act_dim)).astype(np.float32)
     nothing = np.zeros(steps, bool)
@@ -98,7 +98,7 @@ def _random_episodes(episodes: int, length: int, obs_dim: int, act_dim: int) -> 
 def _draws(settings: _Settings) -> _Work:
     """Transitions drawn by a weighting and copied; all indices at once, as a cycle does."""
     rng, stored = np.random.default_rng(0), settings["stored"]
-    played = _random_episodes(stored // 500, 500, *settings["sizes"])
+    played = random_episodes(stored // 500, 500, *settings["sizes"])
     buffer = EpisodeBuffer(2 * stored, *settings["sizes"])
     buffer.extend(played, played.actions)
     episodes, sampler = buffer.newest(), FutureSampler(parse_eta(settings["eta"]))

@@ -49,7 +49,6 @@ def run(keep: Path | None, words: str, cores: int, rounds: int, json: bool) -> i
         out().print(
             f"medians of {rounds} rounds in turn ({comparison.starts} for starts), {each} each; "
             f"ratio: theirs to ours; load of the machine {load} on {available} cores\n{said}",
-            markup=False,
             soft_wrap=True,
         )
     return 0 if all(row.ok for row in rows) else 1

@@ -44,8 +44,8 @@ def run(arguments: list[str]) -> int:
         result = Result(config.run, trust=config.trust)
         shared = config.with_demonstrations
         card = result.card(folder, config.name, config.license, shared, config.overwrite)
-    out().print(f"card: {card}", markup=False, soft_wrap=True)
+    out().print(f"card: {card}", soft_wrap=True)
     upload = f"hf upload USER/NAME {shlex.quote(str(folder))}"
     said = f"Read it before you share it; then, for instance: {upload}"
-    out().print(said, markup=False, soft_wrap=True)
+    out().print(said, soft_wrap=True)
     return 0

@@ -28,14 +28,14 @@ _NARROWEST = 10  # columns of a bar, and of the note beside it, at the least
 
 def out() -> Console:
     """Standard output; wide enough for a table when it is not a terminal."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=160)
+    console = Console(highlight=False, markup=False)
+    return console if console.is_terminal else Console(highlight=False, markup=False, width=160)
 
 
 def prose(text: str) -> None:
     """Print a paragraph: wrapped at words on a terminal, one line elsewhere."""
     console = out()
-    console.print(text, markup=False, soft_wrap=not console.is_terminal)
+    console.print(text, soft_wrap=not console.is_terminal)
 
 
 def print_json(value: Any) -> None:
@@ -45,15 +45,10 @@ def print_json(value: Any) -> None:
     print(json.dumps(for_json(value), indent=2, allow_nan=False, ensure_ascii=plain))
 
 
-def counted(number: int, what: str) -> str:
-    """A number of things, such as 1 column or 3 columns."""
-    return f"{number} {what}{'s' if number != 1 else ''}"
-
-
-def _print(what: RenderableType) -> None:
+def _print(what: RenderableType, style: str | None = None) -> None:
     console = out()
     if console.is_terminal:
-        console.print(what)
+        console.print(what, style=style)
         return
     # Columns are padded to the width of the page; a file has no use for that.
     with console.capture() as captured:
@@ -67,8 +62,8 @@ def facts(title: str, rows: Iterable[tuple[str, str]]) -> None:
     table.add_column(style="dim", no_wrap=True)
     table.add_column()
     for name, value in rows:
-        table.add_row(escape(name), escape(value))
-    _print(f"[bold]{escape(title)}[/bold]")
+        table.add_row(name, value)
+    _print(title, "bold")
     _print(table)
 
 
@@ -98,7 +93,7 @@ def _grid(cells: list[list[str]], names: int) -> Table:
     for column in cells[0][1:]:
         grid.add_column(column, justify="right", no_wrap=True)
     for row in cells[1:]:
-        grid.add_row(*(escape(cell) for cell in row))
+        grid.add_row(*row)
     return grid
 
 

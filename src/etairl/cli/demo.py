@@ -10,7 +10,7 @@ from rich.console import Console
 from etairl.cli.console import out, parse
 from etairl.cli.evaluate import print_behaviours
 from etairl.cli.running import RunOptions, follow
-from etairl.figures.learning_curves import learning_figure
+from etairl.figures.run_curves import Curves, runs_figure
 from etairl.figures.save import save_figure
 from etairl.runs import read_metrics
 from etairl.training.flat import configure
@@ -41,11 +41,11 @@ def run(arguments: list[str]) -> int:
     config = parse(Config, arguments, "demo")
     console = out()
     command = f"etairl train -o {config.output} --transitions {config.transitions}"
-    console.print(f"$ {command}", style="bold", markup=False)
+    console.print(f"$ {command}", style="bold")
     settings = configure("default", transitions=config.transitions)
     follow(settings, config.output, RunOptions(checkpoint_seconds=30.0), resume=True)
     command = f"etairl evaluate {config.output} --episodes {config.episodes}"
-    console.print(f"\n$ {command}", style="bold", markup=False)
+    console.print(f"\n$ {command}", style="bold")
     show(config.output, config.episodes)
     return 0
 
@@ -58,5 +58,7 @@ def show(path: Path, episodes: int) -> None:
     print_behaviours(behaviours, result)
     figure = path / "figures" / "learning.png"
     title = f"{result.config.algorithm} with {result.config.eta} on {result.config.env}"
-    save_figure(learning_figure(read_metrics(path), result.metrics, title), figure)
-    out().print(f"\nlearning curves: {figure}\nrun directory:   {path}", markup=False)
+    expert, floor = result.metrics["expert_return"], result.metrics["remaining"]["mmd2_mu"]
+    curves = [Curves("learner", [read_metrics(path)])]
+    save_figure(runs_figure(curves, title, expert, floor), figure)
+    out().print(f"\nlearning curves: {figure}\nrun directory:   {path}")

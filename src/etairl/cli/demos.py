@@ -8,7 +8,7 @@ from typing import Annotated
 
 import tyro
 
-from etairl.cli.console import counted, facts, out, parse, print_json, table, track, working
+from etairl.cli.console import facts, out, parse, print_json, table, track, working
 from etairl.demos import (
     Demos,
     Importing,
@@ -20,7 +20,7 @@ from etairl.demos import (
 )
 from etairl.evaluation.inspection import Inspection, Range, inspect, maybe_indices
 from etairl.evaluation.mmd import Floor
-from etairl.types import InputError, did_you_mean
+from etairl.types import InputError, counted, did_you_mean
 
 _GIB = 2**30
 MaxGib = Annotated[float, tyro.conf.arg(help="refuse files whose arrays declare more than this")]
@@ -116,7 +116,6 @@ def _ls(arguments: list[str]) -> int:
     if not rows:
         out().print(
             f"no .npz files in {config.folder}, no bundled demonstrations, no Minari datasets",
-            markup=False,
         )
         return 0
     good = [row for row in rows if "problem" not in row]
@@ -125,7 +124,7 @@ def _ls(arguments: list[str]) -> int:
         table(columns, [[_text(row[name]) for name in columns] for row in good])
     for row in rows:
         if "problem" in row:
-            out().print(f"unusable: {row['problem']}", markup=False)
+            out().print(f"unusable: {row['problem']}")
     return 0
 
 
@@ -193,7 +192,7 @@ def print_inspection(i: Inspection) -> None:
         ],
     )
     for warning in i.warnings:
-        out().print(f"warning: {warning}", style="yellow", markup=False)
+        out().print(f"warning: {warning}", style="yellow")
 
 
 def _steps(rows: int, thinned_from: int | None) -> str:
@@ -258,20 +257,20 @@ def _copy(action: str, arguments: list[str]) -> int:
     t = demos.trajectories
     console = out()
     steps = _steps(t.steps, None if t.spans is None else int(t.durations.sum()))
-    console.print(f"{counted(len(t), 'episode')}, {steps} → {config.output}", markup=False)
+    console.print(f"{counted(len(t), 'episode')}, {steps} → {config.output}")
     if demos.clipped:
         console.print(
             f"{demos.clipped} of {t.steps} actions lay outside the bounds and were clipped"
         )
     _print_notes(demos)
     if (indices := maybe_indices(demos)) is not None:
-        console.print(f"note: {indices}", markup=False)
+        console.print(f"note: {indices}")
     return 0
 
 
 def _print_notes(demos: Demos) -> None:
     for note in demos.notes:
-        out().print(f"note: {note}", markup=False)
+        out().print(f"note: {note}")
 
 
 def _bytes(gib: float) -> int:

@@ -4,21 +4,22 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from rich.markup import escape
+from rich.text import Text
 
-from etairl.cli.console import counted, facts, out, table
+from etairl.cli.console import facts, out, table
 from etairl.evaluation.floors import is_hint
 from etairl.runs import read_result
 from etairl.training.behaviour import titled
 from etairl.training.config_files import read_config, trust_option
 from etairl.training.deciding import MOST_RECOVERIES
+from etairl.types import counted
 
 
 def print_result(path: Path) -> None:
     """What a finished run has learned: its policy beside others, then how it got there."""
     result = read_result(path)
     fresh = result.get("fresh", [])
-    out().print(f"[bold]finished[/bold] {escape(str(path))}\n", soft_wrap=True)
+    out().print(Text.assemble(("finished", "bold"), f" {path}\n"), soft_wrap=True)
     if fresh:
         _print_fresh(fresh, result.get("kept", {}))
     facts("how it got there" if fresh else "result", _course(result))
@@ -30,7 +31,7 @@ def print_result(path: Path) -> None:
         (f"etairl plot {run} -o curves.png", "its learning curves"),
         (f"etairl export {run} -o policy.onnx{trust}", "the policy for other programs"),
     ):
-        out().print(f"  {command}   # {what}", markup=False, soft_wrap=True)
+        out().print(f"  {command}   # {what}", soft_wrap=True)
 
 
 def _print_fresh(rows: list[dict[str, Any]], kept: dict[str, Any]) -> None:
@@ -59,7 +60,7 @@ def _print_fresh(rows: list[dict[str, Any]], kept: dict[str, Any]) -> None:
         notes.append("there is no score: the demonstrations have no rewards to compare with")
     beside = list(dict.fromkeys(r["beside"] for r in rows if r["name"] == rows[0]["name"]))
     notes.append(f"MMD² is the distance from {' and '.join(beside)}: near 0 is alike")
-    out().print("; ".join(notes) + "\n", markup=False)
+    out().print("; ".join(notes) + "\n")
 
 
 def _course(result: dict[str, Any]) -> list[tuple[str, str]]:

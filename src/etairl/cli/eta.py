@@ -104,10 +104,10 @@ def _print(config: EtaConfig, eta: Eta, law: np.ndarray, summary: dict[str, floa
         console.print(f"\ndrawn into {config.output}")
 
 
-def _bar(share: float, width: int, full: float = 0.5) -> str:
-    cells = ["━"] * min(width, round(width * share / full))
-    cells += [" "] * (width - len(cells))
-    mark = round(width * 0.1 / full)
+def _bar(share: float, width: int) -> str:
+    """Full where half of the weight is; the mark is where an even law ends."""
+    cells = list(("━" * min(width, round(width * share / 0.5))).ljust(width))
+    mark = round(width * 0.1 / 0.5)
     if cells[mark] == " ":
         cells[mark] = "┊"
     return "".join(cells)

@@ -37,7 +37,7 @@ def run(source: str, extra: list[Eta], json: bool, output: Path | None) -> int:
     else:
         _print(signals)
         if output is not None:
-            out().print(f"\ndrawn into {output}", markup=False)
+            out().print(f"\ndrawn into {output}")
     return 0
 
 
@@ -73,7 +73,7 @@ def _print(found: EtaMap) -> None:
                 f"GAIL itself with gamma_irl {gamma:g} beside every frame alike: "
                 f"{gail.uniform.mmd2:.2g} (floor {gail.uniform.floor:.2g}), {verdict}"
             )
-    console.print(f"\n{found.advice}", markup=False)
+    console.print(f"\n{found.advice}")
 
 
 def _row(cell: MapCell, beside: Contrast) -> list[str]:

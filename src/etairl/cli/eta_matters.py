@@ -37,7 +37,6 @@ def run(json: bool) -> int:
         f"\ngap: mean cost of a step, every step alike, beside the expert's; {SAMPLES} sets of "
         "demonstrations.\n< better, > worse than kappa 0 with the same gamma_irl on the same "
         "demonstrations, by more than 3 standard errors and 1 %; = neither",
-        markup=False,
     )
     for capacity, title in (
         ("full", "the class can match the expert"),
@@ -46,7 +45,7 @@ def run(json: bool) -> int:
         _print_gaps([e for e in every if e.capacity == capacity], title)
     _print_prices(paid)
     for sentence in _conclusions(every):
-        out().print(f"• {sentence}", markup=False)
+        out().print(f"• {sentence}")
     return 0
 
 

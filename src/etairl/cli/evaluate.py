@@ -74,9 +74,9 @@ def run(arguments: list[str]) -> int:
     print_tasks(behaviours)
     print_features(behaviours)
     if config.figures:
-        out().print(f"\nwhere in the episode → {figure}", markup=False)
+        out().print(f"\nwhere in the episode → {figure}")
     if config.map is not None:
-        out().print(f"\nlearned cost of five targets → {config.map}", markup=False)
+        out().print(f"\nlearned cost of five targets → {config.map}")
     return 0
 
 
@@ -126,7 +126,7 @@ def print_behaviours(behaviours: list[Behaviour], result: Result) -> None:
     table(("", "return", "steps", "score", *columns), rows)
     raw = [(v.title, *_distance(v.mmd2_rho_raw), *_distance(v.mmd2_mu_raw)) for v in behaviours]
     what = "states" if of else "observations and actions"
-    out().print(f"\nMMD² of plain {what}, whatever their units", markup=False)
+    out().print(f"\nMMD² of plain {what}, whatever their units")
     table(("", *columns), raw)
     errors = [d.error for v in behaviours for d in (v.mmd2_rho, v.mmd2_mu)]
     plain = max(d.error for v in behaviours for d in (v.mmd2_rho_raw, v.mmd2_mu_raw))
@@ -192,7 +192,7 @@ def print_quarters(behaviours: list[Behaviour], longer: bool = False) -> None:
             ),
         ]
     if rows:
-        out().print(f"\nby quarters of the {edges[-1]} steps of an episode", markup=False)
+        out().print(f"\nby quarters of the {edges[-1]} steps of an episode")
         table(("", *(f"from {step}" for step in edges[:-1]), "to end"), rows)
 
 
@@ -216,13 +216,13 @@ def print_tasks(behaviours: list[Behaviour]) -> None:
             (
                 v.title,
                 f"{100 * success:.0f} %",
-                "" if v.score is None else f"{v.score:z.3f}",
+                _number(v.score),
                 "" if wide is None else f"{100 * wide.success:.0f} %",
-                "" if wide is None or wide.score is None else f"{wide.score:z.3f}",
+                _number(None if wide is None else wide.score),
                 "" if wide is None else f"{wide.return_mean:z.1f} ± {wide.return_std:z.1f}",
             )
         )
-    out().print("\ntasks solved at the end of an episode", markup=False)
+    out().print("\ntasks solved at the end of an episode")
     table(("", "learned", "score", "all tasks", "score", "return"), rows)
     wide = behaviours[0].generalisation
     longer = "" if wide is None else f" of {wide.horizon} steps"
@@ -232,7 +232,7 @@ def print_tasks(behaviours: list[Behaviour]) -> None:
     )
 
 
-def print_features(behaviours: list[Behaviour], most: int = 10) -> None:
+def print_features(behaviours: list[Behaviour]) -> None:
     """The heaviest features of a linear cost, and where each behaviour stands in them."""
     alike = [v for v in behaviours if v.playing in (behaviours[0].playing, None)]
     shown = {v.title: {g.name: g for g in v.features or ()} for v in alike}
@@ -240,7 +240,7 @@ def print_features(behaviours: list[Behaviour], most: int = 10) -> None:
     least = abs(features[-1].weight) if features else 0.0
     # What two or more share is what is left of the weight that all had at the start.
     shared = sum(abs(f.weight) == least for f in features) > 1
-    heaviest = [f for f in features if abs(f.weight) > least or not shared][:most]
+    heaviest = [f for f in features if abs(f.weight) > least or not shared][:10]
     if not heaviest:
         return
     rows = [
@@ -251,7 +251,7 @@ def print_features(behaviours: list[Behaviour], most: int = 10) -> None:
         )
         for first in heaviest
     ]
-    out().print("\nfeatures that explain the expert, by weight", markup=False)
+    out().print("\nfeatures that explain the expert, by weight")
     table(("feature", "weight", *shown), rows)
     prose(
         f"\n{len(heaviest)} of {len(features)} features. Gaps from the demonstrations in units of "

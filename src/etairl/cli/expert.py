@@ -22,7 +22,7 @@ from etairl.tasks.environments import imported
 from etairl.training.expert_session import open_expert
 from etairl.training.experts import load_expert
 from etairl.training.multitask import success_rate
-from etairl.training.session import Report
+from etairl.training.stoppable import Report
 from etairl.types import InputError, Policy, Task, Trajectories, check_range
 
 
@@ -121,7 +121,6 @@ def _record(config: Config, arguments: list[str], policy: Policy) -> int:
     out().print(
         f"{len(recorded)} episodes of up to {task.horizon} steps: return {returns.mean():.1f} ± "
         f"{returns.std():.1f}{share}, {card['terminated']} ended early → {path}",
-        markup=False,
     )
     return 0
 

@@ -62,8 +62,8 @@ def run(arguments: list[str]) -> int:
     page = config.output or config.run / "explanation.html"
     write_atomic(page, explanation_page(data).encode())
     for verdict in data["verdicts"]:
-        out().print(f"{verdict['title']}: {verdict['text']}", markup=False)
+        out().print(f"{verdict['title']}: {verdict['text']}")
     for note in filmed.notes:
-        out().print(note, markup=False)
-    out().print(f"\npage: {page}", markup=False, soft_wrap=True)
+        out().print(note)
+    out().print(f"\npage: {page}", soft_wrap=True)
     return 0

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import tyro
 
-from etairl.cli.console import counted, out, parse, working
+from etairl.cli.console import out, parse, working
 from etairl.solvers.learned import LearnedPolicy
 from etairl.storage import write_atomic
 from etairl.training.loading import Which, load
-from etairl.types import InputError
+from etairl.types import InputError, counted
 
 _SUFFIXES = {".npz": "numpy", ".onnx": "onnx", ".pt": "torchscript"}
 
@@ -56,7 +56,7 @@ def run(arguments: list[str]) -> int:
     )
     seen = counted(spec.obs_dim, "number")
     text = f"{config.output}: from an observation of {seen} to {actions}"
-    out().print(f"{text} ({spec.environment})", markup=False)
+    out().print(f"{text} ({spec.environment})")
     return 0
 
 

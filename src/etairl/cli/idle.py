@@ -164,7 +164,7 @@ def _print(config: Config, trained: Trained, paths: Paths | None, why: str | Non
         rows.append(("kept in", str(config.output)))
     facts(f"futures of {config.demos}, {config.eta}", rows)
     if why is not None:
-        out().print(f"\n{why}", markup=False, soft_wrap=True)
+        out().print(f"\n{why}", soft_wrap=True)
 
 
 def _beside(made: float, true: float) -> str:

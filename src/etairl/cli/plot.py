@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 import tyro
 
-from etairl.cli.console import counted, out, parse, working
+from etairl.cli.console import out, parse, working
 from etairl.runs import no_run, read_metrics, read_result
 from etairl.storage import read_json, reading
 from etairl.training.preset_changes import differing
-from etairl.types import InputError
+from etairl.types import InputError, counted
 
 _LONGEST = 60
 _NOT_SETTINGS = ("seed", "kind")
@@ -71,7 +71,7 @@ def run(arguments: list[str]) -> int:
     floor = next((r["remaining"]["mmd2_mu"] for r in results.values()), None) if one else None
     with working("drawing"):
         save_figure(runs_figure(curves, environments[0], expert, floor), config.output)
-    out().print(f"{config.output}: {counted(len(paths), 'run')} on {environments[0]}", markup=False)
+    out().print(f"{config.output}: {counted(len(paths), 'run')} on {environments[0]}")
     return 0
 
 

@@ -74,7 +74,7 @@ def run(arguments: list[str]) -> int:
         for panels in track(side_by_side(sides), "rendering", steps + 1):
             clip.write(compose([(p.picture, p.caption) for p in panels], size))
     captions = "; ".join(panel.caption for panel in panels)
-    out().print(f"{clip.frames} frames; {captions} → {config.output}", markup=False)
+    out().print(f"{clip.frames} frames; {captions} → {config.output}")
     return 0
 
 

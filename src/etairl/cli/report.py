@@ -74,10 +74,10 @@ def run(arguments: list[str]) -> int:
         return 0
     for finding in data.get("findings", ()):
         line = f"{finding['verdict']}: {finding['env']}, {finding['arm']}: {finding['claim']}"
-        out().print(line, markup=False, soft_wrap=True)
-    out().print(f"\npage:    {page}", markup=False)
+        out().print(line, soft_wrap=True)
+    out().print(f"\npage:    {page}")
     if figures:
-        out().print(f"figures: {', '.join(map(str, figures))}", markup=False)
+        out().print(f"figures: {', '.join(map(str, figures))}")
     return 0
 
 

@@ -13,13 +13,13 @@ import tyro
 from etairl.cli.console import Meter, out, patient_interrupt, print_json
 from etairl.cli.device import Device
 from etairl.cli.early import Waiting
-from etairl.cli.ending import print_result as print_result
+from etairl.cli.ending import print_result
 from etairl.evaluation.diagnostics import Warnings
 from etairl.idle import IdleProgress, Watch
 from etairl.runs import RunDirectory, read_result
-from etairl.training.expert_session import ExpertSession
-from etairl.training.session import Report, Session, open_run, resume_command
+from etairl.training.session import Session, open_run, resume_command
 from etairl.training.settings import TrainConfig
+from etairl.training.stoppable import Report, StoppableRun
 from etairl.training.tracking import Service, check_service, tracker
 from etairl.types import DivergedError, InputError
 
@@ -51,7 +51,8 @@ def follow(
     resume: bool = False,
 ) -> None:
     """Train to the end, or to Ctrl-C, with progress on the terminal."""
-    say = _say if not (options.quiet or options.json) else _say_nothing
+    quiet = options.quiet or options.json
+    say = str if quiet else out().print
     check_service(options.track)
     with ExitStack() as stack:
         waiting = stack.enter_context(
@@ -75,37 +76,34 @@ def follow(
         if already:
             say(f"{path} is finished; see etairl evaluate {shlex.quote(str(path))}")
         else:
-            if (futures := run.prepared.futures) is not None:
-                say(
-                    f"futures are generated: MMD² {futures.mmd2:.5f} from true ones of held-out "
-                    f"states, {futures.ratio:.1f} times the floor of {futures.floor:.5f}"
-                )
-            if run.resumed:
-                say(f"resuming {path}")
-            frozen = "" if config.frozen_cost is None else "a fresh policy on the frozen cost of "
-            seen = stack.enter_context(_tracked(run, options))
-            play_through(
-                run,
-                f"{frozen}{config.algorithm} on {config.env}",
-                config.girl.transitions,
-                lambda _, speed: _note(run.rows, speed),
-                f"resume it with: {resume_command(run.directory.path, config)}",
-                run.prepared.warnings(),
-                _new_warnings(run, seen),
-                options.quiet,
-            )
+            _play(run, options, say)
     if options.json:
         print_json({"run": str(path), **read_result(path)})
     elif not (options.quiet or already):
         print_result(path)
 
 
-def _say(sentence: str) -> None:
-    out().print(sentence, markup=False)
-
-
-def _say_nothing(_: str) -> None:
-    """Nobody listens."""
+def _play(run: Session, options: RunOptions, say: Callable[[str], object]) -> None:
+    config, path = run.prepared.config, run.directory.path
+    if (futures := run.prepared.futures) is not None:
+        say(
+            f"futures are generated: MMD² {futures.mmd2:.5f} from true ones of held-out states, "
+            f"{futures.ratio:.1f} times the floor of {futures.floor:.5f}"
+        )
+    if run.resumed:
+        say(f"resuming {path}")
+    frozen = "" if config.frozen_cost is None else "a fresh policy on the frozen cost of "
+    with _tracked(run, options) as seen:
+        play_through(
+            run,
+            f"{frozen}{config.algorithm} on {config.env}",
+            config.girl.transitions,
+            lambda _, speed: _note(run.rows, speed),
+            f"resume it with: {resume_command(path, config)}",
+            run.prepared.warnings(),
+            _new_warnings(run, seen),
+            options.quiet,
+        )
 
 
 class _GeneratorMeter:
@@ -145,7 +143,7 @@ def watching(meter: Meter, stop: Callable[[], bool]) -> Watch:
 
 
 def play_through(
-    run: Session | ExpertSession,
+    run: StoppableRun,
     title: str,
     total: int,
     note: Callable[[Report, float], str],

@@ -86,13 +86,13 @@ def run(arguments: list[str]) -> int:
     if config.dry_run:
         for job in jobs:
             print(job.name)
-        out().print(f"{len(jobs)} runs; nothing was started", markup=False)
+        out().print(f"{len(jobs)} runs; nothing was started")
         return 0
     with locked(folder / "locks" / "study", 0.0):
         study = Study.open(folder, name, scale, jobs, evaluate, config.trust)
         for other in others:
             for job in study.reuse(other, jobs):
-                out().print(f"{job.name}: taken from {other.path}", markup=False)
+                out().print(f"{job.name}: taken from {other.path}")
         try:
             failed = _make(config, study, jobs)
         finally:
@@ -100,7 +100,6 @@ def run(arguments: list[str]) -> int:
     out().print(
         f"{len(rows)} of {len(study.jobs)} runs are finished; their table: {folder / 'results.csv'}"
         f"\na page about them: etairl report {folder}",
-        markup=False,
     )
     return 1 if failed else 0
 
@@ -193,10 +192,10 @@ def _status(config: StatusConfig) -> int:
     table(("run", "state", "", "took", "left"), rows)
     for p in every:
         if p.why is not None:
-            out().print(f"\nfailed {p.name}: {p.why}", markup=False, soft_wrap=True)
+            out().print(f"\nfailed {p.name}: {p.why}", soft_wrap=True)
     words = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
     tail = f"; about {_span(left)} left" if left else ""
-    out().print(f"\n{study.name}: {words}{tail}", markup=False)
+    out().print(f"\n{study.name}: {words}{tail}")
     return 0
 
 

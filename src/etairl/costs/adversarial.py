@@ -6,7 +6,7 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 from typing_extensions import override
 
-from etairl.costs.family import Cost, LogProb, Players, Points
+from etairl.costs.family import Cost, CostConfig, LogProb, Players, Points
 from etairl.costs.losses import (
     CostInfo,
     Loss,
@@ -25,6 +25,7 @@ from etairl.costs.losses import (
     input_noise,
     label_smoothing,
     spectral_norm,
+    spectrally_normalised,
     weight_decay,
 )
 from etairl.hyper import Number, enabled, traced
@@ -68,6 +69,10 @@ class DiscriminatorConfig:
         check_range(self, "[0, inf)", *sizes, "input_noise")
         check_range(self, "[0, 0.5)", "label_smoothing")
         check_range(self, "(0, inf)", "lr_d")
+
+    def normalised(self, network: Network) -> Network:
+        """A network as it is used: its weights have norm 1 where the settings ask for that."""
+        return spectrally_normalised(network) if self.spectral_norm else network
 
 
 class LogitStatistics(NamedTuple):
@@ -139,22 +144,29 @@ class AgainstPolicy(Cost):
         return state._replace(optimiser=())
 
 
-def check_read_against_policy(players: Players, omegas: tuple[str, ...] = (Entropy.name,)) -> None:
-    """Refuse players that a cost which is read against log pi cannot be played with."""
-    name = players.algorithm
-    if players.weighs_time:
-        raise InputError(
-            f"{name} goes with --solver sac or ppo: its cost is one of a single discount, and for "
-            "a solver that weighs time another weighting than dirac:0 changes what is aimed at"
-        )
-    if players.omega.name not in omegas:
-        wanted = " or ".join(omegas)
-        raise InputError(f"{name} needs the regulariser {wanted}, got {players.omega.name}")
-    if players.temperature != 1.0:
-        raise InputError(
-            f"the cost of {name} is read against log pi, so its temperature is 1, got "
-            f"{players.temperature}; leave --temperature out"
-        )
+class AgainstPolicyConfig(CostConfig):
+    """Settings of such a family: log pi is counted once, by a regulariser with weight 1."""
+
+    temperature: ClassVar[float | None] = 1.0
+    omegas: ClassVar[tuple[str, ...]] = (Entropy.name,)
+
+    @override
+    def check(self, players: Players) -> None:
+        name = players.algorithm
+        if players.weighs_time:
+            raise InputError(
+                f"{name} goes with --solver sac or ppo: its cost is one of a single discount, and "
+                "for a solver that weighs time another weighting than dirac:0 changes what is "
+                "aimed at"
+            )
+        if players.omega.name not in self.omegas:
+            wanted = " or ".join(self.omegas)
+            raise InputError(f"{name} needs the regulariser {wanted}, got {players.omega.name}")
+        if players.temperature != 1.0:
+            raise InputError(
+                f"the cost of {name} is read against log pi, so its temperature is 1, got "
+                f"{players.temperature}; leave --temperature out"
+            )
 
 
 def adam_scan(
@@ -204,19 +216,13 @@ def adversarial_updates(
     """
     loss = make_loss(config, exact)
 
-    def body(
-        carry: DiscriminatorState, step: tuple[Any, Any, PRNGKeyArray]
-    ) -> tuple[DiscriminatorState, CostInfo]:
-        own, expert, key = step
-        x, y = inputs(carry, own), inputs(carry, expert)
-        grads, info = jax.grad(loss, has_aux=True)(carry.network, key, x, y)
-        change, optimiser = optax.adam(config.lr_d).update(grads, carry.optimiser)
-        network = cast(Network, optax.apply_updates(cast(Any, carry.network), change))
-        return carry._replace(network=network, optimiser=optimiser), info
+    def judged(
+        network: Network, state: DiscriminatorState, own: Any, expert: Any, key: PRNGKeyArray
+    ) -> tuple[Scalar, CostInfo]:
+        return loss(network, key, inputs(state, own), inputs(state, expert))
 
     keys = jax.random.split(key, len(jax.tree.leaves(own)[0]))
-    state, infos = jax.lax.scan(body, state, (own, expert, keys))
-    return state, jax.tree.map(jnp.mean, infos)
+    return adam_scan(config.lr_d, judged, state, "network", (own, expert, keys))
 
 
 def make_loss(config: DiscriminatorConfig, exact: int = 0) -> Loss:

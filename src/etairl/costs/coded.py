@@ -22,7 +22,7 @@ from typing_extensions import override
 
 from etairl.costs.adversarial import DiscriminatorState, adam_scan
 from etairl.costs.discriminator import Discriminator, GanConfig
-from etairl.costs.family import Cost, CostConfig, LogProb, Points, View
+from etairl.costs.family import ConfiguredCost, CostConfig, LogProb, Points, View
 from etairl.experience import World
 from etairl.hyper import traced
 from etairl.networks import MLP, Rows, Scalar, start_optimiser
@@ -90,21 +90,11 @@ class CodedConfig(CostConfig):
 
 @traced
 @dataclass(frozen=True)
-class CodedCost(Cost):
+class CodedCost(ConfiguredCost):
     """A cost family of the template: s-GAIL's."""
 
     config: CodedConfig
     pairs: Discriminator
-
-    @property
-    @override
-    def needs_next(self) -> bool:
-        return self.config.needs_next
-
-    @property
-    @override
-    def needs_actions(self) -> bool:
-        return self.config.needs_actions
 
     @property
     @override

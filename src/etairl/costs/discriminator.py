@@ -19,8 +19,16 @@ from etairl.costs.adversarial import (
     LogitStatistics,
     adversarial_updates,
 )
-from etairl.costs.family import Cost, CostConfig, Inputs, LogProb, Points, View, standard_units
-from etairl.costs.losses import CostInfo, StandardisedInfo, logits, spectrally_normalised
+from etairl.costs.family import (
+    ConfiguredCost,
+    CostConfig,
+    Inputs,
+    LogProb,
+    Points,
+    View,
+    standard_units,
+)
+from etairl.costs.losses import CostInfo, StandardisedInfo, logits
 from etairl.experience import World
 from etairl.hyper import traced
 from etairl.networks import MLP, Rows
@@ -74,21 +82,11 @@ class GanConfig(CostConfig):
 
 @traced
 @dataclass(frozen=True)
-class Discriminator(Cost):
+class Discriminator(ConfiguredCost):
     """A cost family of the template: a network, its loss, its form."""
 
     config: GanConfig
     view: View
-
-    @property
-    @override
-    def needs_next(self) -> bool:
-        return self.config.needs_next
-
-    @property
-    @override
-    def needs_actions(self) -> bool:
-        return self.config.needs_actions
 
     @property
     def never_positive(self) -> bool:
@@ -140,9 +138,7 @@ class Discriminator(Cost):
         return state._replace(optimiser=())
 
     def _logits(self, state: DiscriminatorState, points: Points) -> Rows:
-        network = state.network
-        if self.config.network.spectral_norm:
-            network = spectrally_normalised(network)
+        network = self.config.network.normalised(state.network)
         return logits(network, self._inputs(state, points))
 
     def _inputs(self, state: DiscriminatorState, points: Points) -> Array:

@@ -25,15 +25,14 @@ from typing_extensions import override
 
 from etairl.costs.adversarial import (
     AgainstPolicy,
+    AgainstPolicyConfig,
     DiscriminatorConfig,
     DiscriminatorState,
     adam_scan,
     adversarial_updates,
-    check_read_against_policy,
 )
 from etairl.costs.density import Density
-from etairl.costs.family import CostConfig, Players, Points, View, standard_units
-from etairl.costs.losses import spectrally_normalised
+from etairl.costs.family import Points, View, standard_units
 from etairl.experience import World
 from etairl.hyper import traced
 from etairl.networks import MLP, Rows, Scalar, start_optimiser, towards
@@ -90,11 +89,10 @@ class EmpoweredInfo(NamedTuple):
 
 @traced
 @dataclass(frozen=True)
-class EmpoweredConfig(CostConfig):
+class EmpoweredConfig(AgainstPolicyConfig):
     """The cost of EAIRL: a network of states and actions, and empowerment as potential."""
 
     kind: ClassVar[str] = "empowered"
-    temperature: ClassVar[float | None] = 1.0
     empowerment: float = 0.01
     r"""$\lambda$: what it is worth that an action can be told from where it leads; 0 for nothing"""
     told: float = 1.0
@@ -108,10 +106,6 @@ class EmpoweredConfig(CostConfig):
     def make(self, world: World) -> "EmpoweredCost":
         view = View(world.spec, "state_action", world.absorbing)
         return EmpoweredCost(self, view, world.gamma_rl)
-
-    def check(self, players: Players) -> None:
-        """Refuse what would make it another algorithm."""
-        check_read_against_policy(players)
 
 
 @traced
@@ -140,9 +134,7 @@ class EmpoweredCost(AgainstPolicy):
 
     def __call__(self, state: EmpoweredState, obs: Array, act: Array, next_obs: Array) -> Rows:
         """The cost of each row, without the policy's part of the logit."""
-        network: Offset = state.classifier.network
-        if self.config.network.spectral_norm:
-            network = spectrally_normalised(network)
+        network: Offset = self.config.network.normalised(state.classifier.network)
         points = Points(obs, act, next_obs)
         x = self._units(state, points)
         cost = network.network(x)[:, 0]

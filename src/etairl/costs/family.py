@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
+from typing_extensions import override
 
 from etairl.experience import World
 from etairl.networks import Rows, all_finite
@@ -125,6 +126,22 @@ class Cost(Protocol):
     def portable(self) -> "Cost":
         """The cost to show and to carry to another policy or world, on the same states."""
         return self
+
+
+class ConfiguredCost(Cost):
+    """A family whose settings, its `config`, say what it looks at."""
+
+    config: Any
+
+    @property
+    @override
+    def needs_next(self) -> bool:
+        return self.config.needs_next
+
+    @property
+    @override
+    def needs_actions(self) -> bool:
+        return self.config.needs_actions
 
 
 def check_all_finite(state: Any) -> None:

@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from typing_extensions import override
 
 from etairl.costs.family import (
-    Cost,
+    ConfiguredCost,
     CostConfig,
     FeatureValues,
     Inputs,
@@ -143,22 +143,12 @@ class LinearInfo(NamedTuple):
 
 @traced
 @dataclass(frozen=True)
-class LinearCost(Cost):
+class LinearCost(ConfiguredCost):
     """A cost family of the template: features, and the set of their weights."""
 
     config: LinearConfig
     view: View
     allowed: WeightSet
-
-    @property
-    @override
-    def needs_next(self) -> bool:
-        return self.config.needs_next
-
-    @property
-    @override
-    def needs_actions(self) -> bool:
-        return self.config.needs_actions
 
     @property
     def basis(self) -> Features:

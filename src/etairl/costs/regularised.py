@@ -23,18 +23,18 @@ from typing_extensions import override
 
 from etairl.costs.adversarial import (
     AgainstPolicy,
+    AgainstPolicyConfig,
     DiscriminatorConfig,
     DiscriminatorState,
     adversarial_updates,
-    check_read_against_policy,
 )
 from etairl.costs.density import Density
-from etairl.costs.family import CostConfig, Players, Points, View, standard_units
-from etairl.costs.losses import CostInfo, spectrally_normalised
+from etairl.costs.family import Points, View, standard_units
+from etairl.costs.losses import CostInfo
 from etairl.experience import World
 from etairl.hyper import traced
 from etairl.networks import MLP, Rows
-from etairl.regularisers import Regulariser
+from etairl.regularisers import Entropy, Regulariser, Tsallis
 from etairl.types import check_range
 
 
@@ -67,11 +67,11 @@ class RegularisedLogit(eqx.Module):
 
 @traced
 @dataclass(frozen=True)
-class RegularisedConfig(CostConfig):
+class RegularisedConfig(AgainstPolicyConfig):
     """The cost of RAIRL: a density of actions, read through the regulariser."""
 
     kind: ClassVar[str] = "regularised"
-    temperature: ClassVar[float | None] = 1.0
+    omegas: ClassVar[tuple[str, ...]] = (Entropy.name, Tsallis.name)
     least_std: float = 0.1
     """least spread of the density, before squashing; that of precise demonstrations has no bound"""
     network: DiscriminatorConfig = field(default_factory=DiscriminatorConfig)
@@ -83,10 +83,6 @@ class RegularisedConfig(CostConfig):
     def make(self, world: World) -> "RegularisedCost":
         view = View(world.spec, "state_action", world.absorbing)
         return RegularisedCost(self, view, world.omega)
-
-    def check(self, players: Players) -> None:
-        """Refuse what would make it another algorithm."""
-        check_read_against_policy(players, ("entropy", "tsallis"))
 
 
 @traced
@@ -112,9 +108,7 @@ class RegularisedCost(AgainstPolicy):
 
     def __call__(self, state: DiscriminatorState, obs: Array, act: Array, next_obs: Array) -> Rows:
         """$c_w + b$ of each row, without the policy's part of the logit."""
-        network: RegularisedLogit = state.network
-        if self.config.network.spectral_norm:
-            network = spectrally_normalised(network)
+        network: RegularisedLogit = self.config.network.normalised(state.network)
         x = (obs - state.mean) / state.scale
         cost = network.cost(x, act, self.view.in_world(obs))
         return cost + network.visits(x)[:, 0] if self.visits else cost

@@ -23,13 +23,13 @@ from typing_extensions import override
 
 from etairl.costs.adversarial import (
     AgainstPolicy,
+    AgainstPolicyConfig,
     DiscriminatorConfig,
     DiscriminatorState,
     adversarial_updates,
-    check_read_against_policy,
 )
-from etairl.costs.family import CostConfig, Players, Points, standard_units
-from etairl.costs.losses import CostInfo, spectrally_normalised
+from etairl.costs.family import Points, standard_units
+from etairl.costs.losses import CostInfo
 from etairl.experience import World
 from etairl.hyper import traced
 from etairl.networks import MLP, Rows
@@ -55,11 +55,10 @@ class ShapedLogit(eqx.Module):
 
 @traced
 @dataclass(frozen=True)
-class ShapedConfig(CostConfig):
+class ShapedConfig(AgainstPolicyConfig):
     """The cost of AIRL: two networks of states, read against the policy's density."""
 
     kind: ClassVar[str] = "shaped"
-    temperature: ClassVar[float | None] = 1.0
     network: DiscriminatorConfig = field(default_factory=DiscriminatorConfig)
 
     @property
@@ -70,10 +69,6 @@ class ShapedConfig(CostConfig):
     @override
     def make(self, world: World) -> "ShapedCost":
         return ShapedCost(self, world.gamma_rl)
-
-    def check(self, players: Players) -> None:
-        """Refuse what would make it another algorithm."""
-        check_read_against_policy(players)
 
 
 @traced
@@ -107,9 +102,7 @@ class ShapedCost(AgainstPolicy):
 
     def __call__(self, state: DiscriminatorState, obs: Array, act: Array, next_obs: Array) -> Rows:
         """The cost of each row, without the policy's part of the logit."""
-        network: ShapedLogit = state.network
-        if self.config.network.spectral_norm:
-            network = spectrally_normalised(network)
+        network: ShapedLogit = self.config.network.normalised(state.network)
         x, next_x = ((rows - state.mean) / state.scale for rows in (obs, next_obs))
         cost = network.shaped(x, next_x) if self.shaping else network.cost(x)
         return cost[:, 0]

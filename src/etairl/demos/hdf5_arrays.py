@@ -86,17 +86,14 @@ def check_declared(arrays: Iterable[h5py.Dataset], max_bytes: int) -> None:
         check_size(chunk, max_bytes, f"a chunk of {array.name} declares")
 
 
-def described(file: h5py.File, most: int = 40) -> list[str]:
+def described(file: h5py.File) -> list[str]:
     """What a file holds, two levels deep: names, types and shapes."""
     lines = []
-    for name in members(file)[:most]:
+    for name in members(file)[:40]:
         if has(file, name):
-            lines.append(_description(name, file[name]))
+            array: Any = file[name]
+            lines.append(f"{name} {array.dtype} {list(array.shape or ())}")
         elif has(file, name, h5py.Group):
             inner = members(member(file, name, h5py.Group))
             lines.append(f"{name}/ ({', '.join(inner[:5])}{', …' if len(inner) > 5 else ''})")
     return lines
-
-
-def _description(name: str, array: Any) -> str:
-    return f"{name} {array.dtype} {list(array.shape or ())}"

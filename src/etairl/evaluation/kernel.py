@@ -32,8 +32,8 @@ def resolve_bandwidth(points: Sample, bandwidth: Bandwidth) -> float:
     return float(bandwidth)
 
 
-def _median_distance2(points: np.ndarray, most: int = 2000) -> float:
-    some = points[np.linspace(0, len(points) - 1, min(len(points), most)).astype(int)]
+def _median_distance2(points: np.ndarray) -> float:
+    some = points[np.linspace(0, len(points) - 1, min(len(points), 2000)).astype(int)]
     some = some.astype(np.float64) - some.mean(axis=0, dtype=np.float64)
     norms = (some**2).sum(axis=1)
     distances = norms[:, None] + norms[None] - 2.0 * some @ some.T

@@ -20,9 +20,6 @@ _DRAWS = 4000
 USUAL = 4
 """episodes that tell what is usual at a step"""
 
-OwnEpisodes = Float[np.ndarray, "own columns"]
-OtherEpisodes = Float[np.ndarray, "others columns"]
-
 
 @dataclass(frozen=True)
 class Check:
@@ -39,7 +36,11 @@ class Check:
         return self.p is None or self.p > NOISE
 
 
-def relabelled(rng: np.random.Generator, own: OwnEpisodes, other: OtherEpisodes) -> list[Check]:
+def relabelled(
+    rng: np.random.Generator,
+    own: Float[np.ndarray, "own columns"],
+    other: Float[np.ndarray, "others columns"],
+) -> list[Check]:
     """A check for each column, which holds for all of them together."""
     gaps = own.mean(axis=0) - other.mean(axis=0)
     n, total = len(own), len(own) + len(other)

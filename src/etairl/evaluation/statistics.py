@@ -14,7 +14,6 @@ from scipy import stats
 from etairl.evaluation.ratios import Change, SeedValues, relative_change
 from etairl.evaluation.significance import LEVEL, power_of, seeds_needed, sign_flips, t_limit
 
-Statistic = Callable[[Float[np.ndarray, "resamples seeds"]], Float[np.ndarray, " resamples"]]
 RESAMPLES = 2000
 
 
@@ -90,7 +89,7 @@ def iqm(values: SeedValues) -> float:
 def stratified_bootstrap(
     rng: np.random.Generator,
     strata: Sequence[SeedValues],
-    statistic: Statistic = _mean,
+    statistic: Callable[[np.ndarray], np.ndarray] = _mean,
     resamples: int = RESAMPLES,
 ) -> Interval:
     """A statistic of all values together; seeds are drawn anew within each stratum.
@@ -208,7 +207,6 @@ def compare(
     ours: Mapping[int, float],
     others: Mapping[int, float],
     wanted: float = 0.25,
-    rng: np.random.Generator | None = None,
     floor: float = 0.0,
 ) -> Paired | None:
     """Two settings by the seeds that both have; None without one.
@@ -217,13 +215,12 @@ def compare(
         ours: value of each seed.
         others: the same of the setting to compare with.
         wanted: the change, as a share of the other's mean, that the power is asked for.
-        rng: draws the flips of signs beyond 15 seeds, and the resamples.
         floor: a base at or below it leaves no share to speak of.
     """
     both = sorted(ours.keys() & others.keys())
     if not both:
         return None
-    rng = np.random.default_rng(0) if rng is None else rng
+    rng = np.random.default_rng(0)
     x, y = (np.array([side[seed] for seed in both], float) for side in (ours, others))
     d, base, n = x - y, float(y.mean()), len(both)
     mean, spread = float(d.mean()), float(d.std(ddof=1)) if n > 1 else None

@@ -7,7 +7,7 @@ demonstrations, before any training.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -19,7 +19,7 @@ from etairl.evaluation.contrasts import Contrast, WeightedGroups
 from etairl.evaluation.cycle import Rhythm, rhythm
 from etairl.evaluation.floors import FEWEST
 from etairl.evaluation.kernel import OnProgress
-from etairl.measures import EpisodeChoice, FutureSampler, Method
+from etairl.measures import FutureSampler, Method
 from etairl.types import InputError, Trajectories
 
 _GAMMAS = (1.0, 0.99)
@@ -28,7 +28,6 @@ _BLOCKS = 20  # of time, in an episode
 _FREQUENCIES = 1024
 _ROWS = 60_000  # beyond, so much the fewer frequencies
 _ALIKE = 0.02  # of the frames: below, the other sampler is not looked at
-Resampled = Literal["episodes", "blocks of time"]
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class EtaMap:
     environment: str | None
     episodes: int
     steps: int
-    by: Resampled
+    by: Literal["episodes", "blocks of time"]
     """what floors and p-values resample"""
     sizes: tuple[int, int]
     """groups on either side of a floor"""
@@ -94,7 +93,6 @@ def eta_map(
     extra: Sequence[Eta] = (),
     frequencies: int = _FREQUENCIES,
     measured: Rhythm | None = None,
-    choice: EpisodeChoice = "uniform",
     progress: OnProgress | None = None,
 ) -> EtaMap:
     """Compare the expert's measures under a small grid of weightings, GAIL's among them.
@@ -104,7 +102,6 @@ def eta_map(
         extra: more weightings than those of the grid.
         frequencies: random features; fewer where there are many steps.
         measured: the rhythm of the demonstrations, where it is known already.
-        choice: how episodes are chosen, as in training.
         progress: called with the finished fraction now and then.
 
     Returns:
@@ -120,7 +117,7 @@ def eta_map(
         measured = rhythm(np.random.default_rng(0), demos.trajectories)
     cycle = measured.cycle
     shown = _grid(longest, None if cycle is None else cycle.length, extra)
-    shares = (replace(s, choice=choice).step_weights(t.lengths) for s in shown)
+    shares = (s.step_weights(t.lengths) for s in shown)
     weights = np.stack([*(share / share.sum() for share in shares), *_quarters(t)])
     frequencies = max(128, min(frequencies, frequencies * _ROWS // t.steps))
     points = demos.standardiser(demos.trajectories.pairs())[demos.trajectories.row_of_step]

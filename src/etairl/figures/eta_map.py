@@ -23,7 +23,8 @@ def eta_map_figure(found: EtaMap) -> Figure:
         _panel(axes, [cell for cell in cells if cell.gamma_irl == gamma], names)
         axes.axvline(max(found.early_late.mmd2, _LEAST), color=GREY, linestyle=":", linewidth=1.0)
         axes.set(xlabel="MMD² beside GAIL", title=f"γ_IRL = {gamma:g}")
-    panels[0].set_yticks(range(len(names)), [_label(*name) for name in names], fontsize=9)
+    labels = [eta if sampler == "exact" else f"{eta}, {sampler}" for eta, sampler in names]
+    panels[0].set_yticks(range(len(names)), labels, fontsize=9)
     panels[0].invert_yaxis()
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize=8)
@@ -47,7 +48,3 @@ def _panel(axes: Axes, cells: list[MapCell], names: list[tuple[str, str]]) -> No
     axes.barh(at, np.maximum(floors, _LEAST), height=0.7, color="0.88", zorder=0)
     axes.set_xscale("log")
     unframed(axes)
-
-
-def _label(eta: str, sampler: str) -> str:
-    return eta if sampler == "exact" else f"{eta}, {sampler}"

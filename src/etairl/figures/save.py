@@ -43,11 +43,9 @@ def save_figure(figure: Figure, path: Path, dpi: int = 150, colours: int | None 
     write_atomic(path, data.getvalue())
 
 
-def jpeg(
-    picture: UInt8[np.ndarray, "height width 3"], size: tuple[int, int], quality: int = 70
-) -> bytes:
+def jpeg(picture: UInt8[np.ndarray, "height width 3"], size: tuple[int, int]) -> bytes:
     """One picture as a small file, scaled to fit inside of `size`."""
     drawn, data = Image.fromarray(picture), BytesIO()
     drawn.thumbnail(size)
-    drawn.save(data, "jpeg", quality=quality, optimize=True)
+    drawn.save(data, "jpeg", quality=70, optimize=True)
     return data.getvalue()

@@ -10,8 +10,6 @@ from matplotlib.figure import Figure
 from etairl.evaluation.timeline import Timeline
 from etairl.figures.panels import COLOURS, LEAST, literal, unframed
 
-_INKS = COLOURS
-
 
 def timelines_figure(
     lines: Mapping[str, Timeline], longer: Mapping[str, Timeline] | None = None
@@ -20,7 +18,7 @@ def timelines_figure(
     rows = [lines, longer] if longer else [lines]
     figure = Figure(figsize=(11.0, 3.1 * len(rows)), layout="constrained")
     panels = figure.subplots(len(rows), 3, squeeze=False)
-    inks = dict(zip(lines, itertools.cycle(_INKS), strict=False))
+    inks = dict(zip(lines, itertools.cycle(COLOURS), strict=False))
     for row, shown in zip(panels, rows, strict=True):
         _row(list(row), shown, inks)
     handles, labels = panels[0][0].get_legend_handles_labels()

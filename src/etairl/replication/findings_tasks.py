@@ -21,7 +21,8 @@ from etairl.replication.rules import (
     rivals_in_words,
 )
 from etairl.studies.summary import ResultRow, values_of
-from etairl.studies.wording import number, seeds_in_words
+from etairl.studies.wording import number
+from etairl.types import counted
 
 MANY_TASKS = ("FetchReach-v4", "etairl/Navigation-v0")
 _HALF = 0.5
@@ -66,7 +67,7 @@ def _words(name: str, seeds: Mapping[int, ResultRow], metric: str) -> str:
     if mean is None:
         return f"{name}: unknown"
     text = f"{name}: {number(mean.value)}{bounds_in_words(mean)}"
-    return f"{text}, {seeds_in_words(len(values_of(seeds, metric)))}"
+    return f"{text}, {counted(len(values_of(seeds, metric)), 'seed')}"
 
 
 def _struggle(env: str, plain: Mapping[str, Mapping[int, ResultRow]]) -> Finding:

@@ -19,7 +19,8 @@ from etairl.evaluation.ratios import AT_FLOOR, Change
 from etairl.evaluation.significance import holm, power_of
 from etairl.evaluation.statistics import Interval, Paired, compare
 from etairl.studies.summary import DISTANCES, ResultRow
-from etairl.studies.wording import number, percent, seeds_in_words
+from etairl.studies.wording import number, percent
+from etairl.types import counted
 
 StudyVerdict = Literal["replicated", "not replicated", "undecided"]
 SHORTFALL = "shortfall"
@@ -143,7 +144,7 @@ def in_words(paired: Paired, ours: str, other: str) -> str:
             text += f" [{percent(change.low)}, {percent(change.high)}]"
         elif change.note is not None and change.note != AT_FLOOR:
             text += f" ({change.note})"
-    text += f", {seeds_in_words(paired.seeds)}"
+    text += f", {counted(paired.seeds, 'seed')}"
     if paired.p_t is not None and paired.effect is not None:
         text += f", paired t-test p = {paired.p_t:.2g}, effect size {_signed(paired.effect)}"
     text += f", better in {100 * paired.improvement:.0f} % of pairs of runs"
@@ -177,7 +178,7 @@ def rivals_in_words(ours: str, rivals: list[Rival], floor: float = _NO_FLOOR) ->
     means = {ours: mine.ours} | {r.name: r.paired.other for r in rivals}
     settled = [name for name, mean in means.items() if mean <= floor]
     text = (
-        f"{number(mine.ours)} with {ours}; {', '.join(parts)}. {seeds_in_words(mine.seeds)} in "
+        f"{number(mine.ours)} with {ours}; {', '.join(parts)}. {counted(mine.seeds, 'seed')} in "
         "common; in brackets the difference, its effect size, p of the paired t-test after Holm, "
         f"and the probability that so many seeds show a change of {100 * SIMILAR:.0f} % at Holm's "
         f"level of {100 * _ALPHA / len(rivals):.1f} %."

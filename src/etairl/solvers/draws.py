@@ -49,7 +49,7 @@ def _uniform(
 
 
 class NewestRows(NamedTuple):
-    """Every step of the newest cycle, episode by episode."""
+    """Every step of the newest cycle, episode by episode, filled up to whole minibatches."""
 
     batch: Batch
     """with time indices"""
@@ -57,6 +57,8 @@ class NewestRows(NamedTuple):
     """1 where an episode ends"""
     mask: Float[Array, " rows"]
     """0 in rows that only fill up"""
+    progress: float = 0.0
+    """of the run, from 0 to 1"""
 
 
 def newest_rows(data: Experience, multiple: int) -> NewestRows:
@@ -69,7 +71,8 @@ def newest_rows(data: Experience, multiple: int) -> NewestRows:
     last[newest.offsets[1:] - 1] = 1.0
     last[many:] = 1.0
     mask = (np.arange(len(steps)) < many).astype(np.float32)
-    return NewestRows(Batch.of(t, newest.times(steps)), jnp.asarray(last), jnp.asarray(mask))
+    batch = Batch.of(t, newest.times(steps))
+    return NewestRows(batch, jnp.asarray(last), jnp.asarray(mask), data.progress)
 
 
 def expert_pairs(rng: np.random.Generator, data: Experience, shape: tuple[int, int]) -> ExpertPairs:

@@ -32,7 +32,7 @@ from etairl.solvers.iq_losses import (
 from etairl.solvers.on_sac import OnSAC
 from etairl.solvers.sac import SAC
 from etairl.solvers.sac_state import SACDraw, SACState
-from etairl.solvers.solver import Batch, ExpertPairs, in_scans
+from etairl.solvers.solver import Batch, ExpertPairs, in_scans, scanned
 
 
 class Sides(NamedTuple):
@@ -107,22 +107,17 @@ class IQ(OnSAC[SACState]):
         mask, next_mask = plain.in_world(both.obs), plain.in_world(both.next_obs)
         obs, next_obs = plain.seen(state, both.obs), plain.seen(state, both.next_obs)
         temperature = jnp.exp(state.log_temperature)
-        ahead = head.choose(
-            *(key_target, state.actor, state.targets, next_obs, state.reference, plain.omega),
-            mask=next_mask,
-        )
-        value = ahead.q - temperature * next_mask * ahead.penalty
+        ahead = plain.chosen(key_target, state, state.targets, next_obs, next_mask)
+        value = ahead.q - temperature * ahead.penalty
         most = self.config.reward_bound / (1.0 - config.gamma_rl)
         side = jnp.where(own, -1.0, 1.0)
         backup = config.gamma_rl * next_value(value, side, both.terminated, most)
         backup = jax.lax.stop_gradient(backup)
 
         def values(critics: MLP, obs: Array, mask: Rows) -> Float[Array, "2 batch"]:
-            choice = head.choose(
-                *(key_value, state.actor, critics, obs, state.reference, plain.omega), mask=mask
-            )
+            choice = plain.chosen(key_value, state, critics, obs, mask)
             assert choice.each is not None
-            return choice.each - temperature * mask * choice.penalty
+            return choice.each - temperature * choice.penalty
 
         def loss(critics: MLP) -> tuple[Scalar, Float[Array, "2 batch"]]:
             q = head.q(critics, obs, both.act)
@@ -171,12 +166,7 @@ class IQ(OnSAC[SACState]):
     def _scan(
         self, state: SACState, scan: Sides, key: PRNGKeyArray, critics_only: bool
     ) -> tuple[SACState, IQInfo]:
-        def body(carry: SACState, step: tuple[Sides, PRNGKeyArray]) -> tuple[SACState, IQInfo]:
-            return self.update(carry, *step, critics_only)
-
-        keys = jax.random.split(key, len(scan.own.obs))
-        state, infos = jax.lax.scan(body, state, (scan, keys))
-        return state, jax.tree.map(jnp.mean, infos)
+        return scanned(partial(self.update, critics_only=critics_only), state, scan, key)
 
 
 def _draw(

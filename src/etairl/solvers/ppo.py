@@ -24,7 +24,7 @@ from etairl.networks import MLP, Normaliser, Rows, Scalar, orthogonal, start_opt
 from etairl.regularisers import Entropy, Regulariser
 from etairl.solvers.actor_solver import ActorSolver
 from etairl.solvers.clock import Clock, make_clock
-from etairl.solvers.draws import newest_rows
+from etairl.solvers.draws import NewestRows, newest_rows
 from etairl.solvers.heads import LOG_STD_MAX, LOG_STD_MIN
 from etairl.solvers.ppo_config import PPOConfig
 from etairl.solvers.ppo_losses import (
@@ -41,7 +41,6 @@ from etairl.solvers.ppo_state import (
     Lesson,
     Minibatch,
     Networks,
-    PPODraw,
     PPOInfo,
     PPOState,
     parts_of,
@@ -110,16 +109,16 @@ class PPO(ActorSolver[PPOState]):
         return state
 
     @override
-    def draw(self, rng: np.random.Generator, data: Experience) -> PPODraw:
+    def draw(self, rng: np.random.Generator, data: Experience) -> NewestRows:
         """Every step of the newest cycle, once."""
-        return PPODraw(*newest_rows(data, self.config.minibatch), data.progress)
+        return newest_rows(data, self.config.minibatch)
 
     @override
     def updates(
         self,
         key: PRNGKeyArray,
         state: PPOState,
-        drawn: PPODraw,
+        drawn: NewestRows,
         cost: CostFunction | None = None,
         cost_state: Any = None,
     ) -> tuple[PPOState, PPOInfo]:
@@ -142,7 +141,7 @@ class PPO(ActorSolver[PPOState]):
         self,
         key: PRNGKeyArray,
         state: PPOState,
-        drawn: PPODraw,
+        drawn: NewestRows,
         cost: CostFunction | None,
         cost_state: Any,
         clock: Clock | None,

@@ -5,11 +5,10 @@ from typing import Any, NamedTuple
 
 import jax
 import optax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Int
 
 from etairl.networks import MLP, Normaliser, Rows, Scalar
 from etairl.solvers.ppo_losses import Advantages
-from etairl.solvers.solver import Batch
 
 
 class Networks(NamedTuple):
@@ -53,18 +52,6 @@ class PPOInfo(NamedTuple):
     explained: Scalar
     """share of the variance of the returns that the critic foresaw"""
     learning_rate: Scalar
-
-
-class PPODraw(NamedTuple):
-    """The steps of the newest cycle, episode by episode, filled up to whole minibatches."""
-
-    batch: Batch
-    last: Float[Array, " rows"]
-    """1 where an episode ends"""
-    mask: Float[Array, " rows"]
-    """0 in rows that only fill up"""
-    progress: float = 0.0
-    """of the run, from 0 to 1"""
 
 
 class Minibatch(NamedTuple):

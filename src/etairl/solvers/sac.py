@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, PRNGKeyArray
 from typing_extensions import override
 
 from etairl.experience import Experience
@@ -22,6 +22,7 @@ from etairl.networks import MLP, Normaliser, Rows, Scalar, init_pair, start_opti
 from etairl.regularisers import Entropy, Regulariser
 from etairl.solvers.actor_solver import ActorSolver
 from etairl.solvers.draws import expert_pairs, replay_batches
+from etairl.solvers.heads import Choice, Seen
 from etairl.solvers.sac_at_once import scan_at_once
 from etairl.solvers.sac_config import OffPolicy, SACConfig
 from etairl.solvers.sac_losses import actor_loss, critic_loss, soft_target, temperature_loss
@@ -134,22 +135,33 @@ class SAC(ActorSolver[SACState]):
         # Log-probabilities are computed everywhere and masked afterwards: no NaN can slip through.
         next_mask = self.in_world(batch.next_obs)
         obs, next_obs = self.seen(state, batch.obs), self.seen(state, batch.next_obs)
-        choice = head.choose(
-            *(key, state.actor, state.targets, next_obs, state.reference, self.omega),
-            mask=next_mask,
-        )
+        choice = self.chosen(key, state, state.targets, next_obs, next_mask)
         target = soft_target(
             config.gamma_rl,
             batch.cost,
             batch.terminated,
             choice.q,
-            next_mask * choice.penalty,
+            choice.penalty,
             jnp.exp(state.log_temperature),
         )
         info, grads = jax.value_and_grad(critic_loss, has_aux=True)(
             state.critics, head, obs, batch.act, jax.lax.stop_gradient(target)
         )
         return self.critics_moved(state, grads), info
+
+    def chosen(
+        self,
+        key: PRNGKeyArray,
+        state: SACState,
+        critics: MLP,
+        obs: Array,
+        mask: Rows,
+        also: tuple[Seen, ...] = (),
+    ) -> Choice:
+        """The policy's own actions, which cost it nothing in the absorbing state."""
+        known = state.actor, critics, obs, state.reference, self.omega
+        choice = self.head.choose(key, *known, also, mask)
+        return choice._replace(penalty=mask * choice.penalty)
 
     def critics_moved(self, state: SACState, grads: MLP) -> SACState:
         """The critics one step on, by these gradients, and their targets after them."""

@@ -26,14 +26,14 @@ from jaxtyping import PRNGKeyArray
 from etairl.eta import Eta
 from etairl.experience import Experience
 from etairl.hyper import traced
-from etairl.networks import init_pair, start_optimiser, towards
+from etairl.networks import Rows, init_pair, start_optimiser, towards
 from etairl.solvers.clock import Clock, make_clock
 from etairl.solvers.heads import Seen
 from etairl.solvers.on_sac import OnSAC
 from etairl.solvers.sac import SAC
 from etairl.solvers.sac_eta_losses import eta_actor_loss, u_target
 from etairl.solvers.sac_losses import critic_loss
-from etairl.solvers.sac_state import EtaInfo, EtaState, SACDraw
+from etairl.solvers.sac_state import EtaInfo, EtaState, SACDraw, SACState
 from etairl.solvers.solver import (
     Batch,
     CostFunction,
@@ -98,27 +98,11 @@ class SACEta(OnSAC[EtaState]):
         judged, info = plain.update(
             state.plain, batch._replace(expert=None), key_q, critics_only=True
         )
-        obs, next_obs = batch.obs, batch.next_obs
-        mask, next_mask = plain.in_world(obs), plain.in_world(next_obs)
-        obs, next_obs = plain.seen(state, obs), plain.seen(state, next_obs)
-        now, after = clock.at(batch.time), clock.at(batch.time + 1)
+        mask, obs = plain.in_world(batch.obs), plain.seen(state, batch.obs)
+        now = clock.at(batch.time)
         timed = now.beside(obs)
-        ahead = head.choose(
-            key_u,
-            state.actor,
-            judged.targets,
-            next_obs,
-            state.reference,
-            plain.omega,
-            (Seen(state.u_targets, after.beside(next_obs)),),
-            next_mask,
-        )
-        # Where the wait ends for certain U is Q; at the horizon nothing else is known of it. In the
-        # absorbing state nothing changes while one waits: there, too, U is Q.
-        waits = (after.chance < 1.0) & (next_mask > 0.0)
-        u_ahead = jnp.where(waits, ahead.also[0], ahead.q)
-        u_ahead -= after.chance * info.temperature * next_mask * ahead.penalty
         q_here = head.q(judged.targets, obs, batch.act).min(axis=0)
+        u_ahead = self._ahead(key_u, state, judged, batch, clock.at(batch.time + 1))
         target = u_target(now.chance, batch.terminated, q_here, u_ahead)
         (loss_u, u), grads = jax.value_and_grad(critic_loss, has_aux=True)(
             state.u_critics, head, timed, batch.act, jax.lax.stop_gradient(target)
@@ -149,6 +133,20 @@ class SACEta(OnSAC[EtaState]):
             u_optimiser=u_optimiser,
         )
         return new, EtaInfo(info.critic_loss, loss_u, loss_pi, info.temperature, entropy, info.q, u)
+
+    def _ahead(
+        self, key: PRNGKeyArray, state: EtaState, judged: SACState, batch: Batch, after: Clock
+    ) -> Rows:
+        """What U's targets say of the next observations."""
+        plain = self.plain
+        mask, obs = plain.in_world(batch.next_obs), plain.seen(state, batch.next_obs)
+        also = (Seen(state.u_targets, after.beside(obs)),)
+        choice = plain.chosen(key, judged, judged.targets, obs, mask, also)
+        # Where the wait ends for certain U is Q; at the horizon nothing else is known of it. In the
+        # absorbing state nothing changes while one waits: there, too, U is Q.
+        waits = (after.chance < 1.0) & (mask > 0.0)
+        u = jnp.where(waits, choice.also[0], choice.q)
+        return u - after.chance * jnp.exp(state.log_temperature) * choice.penalty
 
     def updates(
         self,

@@ -265,10 +265,19 @@ def relabelled_scan(
 ) -> tuple[Any, Any]:
     """`update` on each of the batches, with the current cost; the last state and the mean info."""
 
-    def body(carry: Any, step: tuple[Batch, PRNGKeyArray]) -> tuple[Any, Any]:
-        batch, key_update = step
-        return update(carry, with_current_cost(batch, cost, cost_state), key_update)
+    def relabelled(carry: Any, batch: Batch, key: PRNGKeyArray) -> tuple[Any, Any]:
+        return update(carry, with_current_cost(batch, cost, cost_state), key)
 
-    keys = jax.random.split(key, batches.cost.shape[0])
-    state, infos = jax.lax.scan(body, state, (batches, keys))
+    return scanned(relabelled, state, batches, key)
+
+
+def scanned(
+    update: Callable[[Any, Any, PRNGKeyArray], tuple[Any, Any]],
+    state: Any,
+    batches: Any,
+    key: PRNGKeyArray,
+) -> tuple[Any, Any]:
+    """`update` on each of what a leading axis counts; the last state and the mean info."""
+    keys = jax.random.split(key, len(jax.tree.leaves(batches)[0]))
+    state, infos = jax.lax.scan(lambda carry, step: update(carry, *step), state, (batches, keys))
     return state, jax.tree.map(jnp.mean, infos)

@@ -69,7 +69,9 @@ def evaluation_table(jobs: Sequence[Job], digests: Mapping[str, Digest]) -> list
     others: dict[tuple[str, str, int | None, int, str, str], dict[int, Any]] = {}
     for job in jobs:
         digest, c = digests.get(job.name), job.config
-        for row in _judged(digest) if digest is not None else ():
+        if digest is None:
+            continue
+        for row in digest.evaluation or kept_rows(digest.result.get("fresh") or []):
             # Without a kind: evaluated by a version that did not tell drawn from greedy.
             title = titled(row["name"], row.get("playing"))
             if row["name"] == LEARNER:
@@ -90,10 +92,6 @@ def _part(many: int | None, every: int) -> str:
     """How much of a set of demonstrations was used."""
     steps = f", one step in {every}" if every > 1 else ""
     return f", {'all' if many is None else many} of them{steps}"
-
-
-def _judged(digest: Digest) -> list[dict[str, Any]]:
-    return digest.evaluation or kept_rows(digest.result.get("fresh") or [])
 
 
 def _entry(

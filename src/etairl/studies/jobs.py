@@ -14,6 +14,8 @@ from etairl.eta import Dirac
 from etairl.runs import RunDirectory
 from etairl.tasks import make_task
 from etairl.training.fitting import fitting_demos
+from etairl.training.flat import flatten
+from etairl.training.preset_changes import differing
 from etairl.training.settings import TrainConfig
 from etairl.types import InputError, Task
 
@@ -103,6 +105,12 @@ def same_run(config: TrainConfig, moved: bool = False) -> str:
     return json.dumps(plain, sort_keys=True)
 
 
+def one_folder_each(jobs: Iterable[Job]) -> bool:
+    """Whether no two files of demonstrations have the same name."""
+    files = {job.config.demos for job in jobs}
+    return len({Path(file).name for file in files}) == len(files)
+
+
 def check_count(runs: int) -> None:
     """Refuse a study with too many runs."""
     if runs > _MOST_RUNS:
@@ -175,3 +183,17 @@ def works(
     except failures:
         return False
     return True
+
+
+def check_seeds(jobs: Iterable[Job]) -> None:
+    """Refuse runs that would count as seeds of one setting but differ in more than the seed."""
+    first: dict[tuple[str, str, str], Job] = {}
+    for job in jobs:
+        twin = first.setdefault(job.cell, job)
+        replaced = replace(job.config, seed=twin.config.seed)
+        if replaced != twin.config:
+            other = ", ".join(differing([flatten(twin.config), flatten(replaced)]))
+            raise InputError(
+                f"{job.where('')}{twin.name} and {job.name} would count as two seeds of one "
+                f"setting, but differ in {other}; keep them apart"
+            )

@@ -12,8 +12,8 @@ from etairl.runs import RunDirectory
 from etairl.storage import reading, write_atomic, write_json
 from etairl.studies.digest import Digest, digest_of
 from etairl.studies.evaluated import evaluation_table
-from etairl.studies.jobs import Job
-from etairl.studies.study_folder import Study, check_seeds
+from etairl.studies.jobs import Job, check_seeds
+from etairl.studies.study_folder import Study
 from etairl.studies.summary import (
     METRICS,
     ResultRow,

@@ -30,7 +30,7 @@ from etairl.storage import (
     write_json,
 )
 from etairl.studies.digest import Digest, DigestFile, digest_of, read_evaluation, seconds_of
-from etairl.studies.jobs import Job, same_run
+from etairl.studies.jobs import Job, check_seeds, one_folder_each, same_run
 from etairl.training.config_files import check_trust, code_in, config_from
 from etairl.training.flat import flatten
 from etairl.training.preset_changes import differing
@@ -204,7 +204,7 @@ class Study:
         Demonstrations may lie in another folder, unless a study has two files of one name.
         """
         finished = [job for job in other.jobs if other.finished(job)]
-        moved = all(map(_one_folder_each, (finished, jobs)))
+        moved = all(map(one_folder_each, (finished, jobs)))
         theirs = {same_run(job.config, moved): job for job in finished}
         copied, digests = [], {}
         for job in jobs:
@@ -290,22 +290,3 @@ class Study:
 
 def _differing(a: TrainConfig, b: TrainConfig) -> str:
     return ", ".join(differing([flatten(a), flatten(b)]))
-
-
-def check_seeds(jobs: Iterable[Job]) -> None:
-    """Refuse runs that would count as seeds of one setting but differ in more than the seed."""
-    first: dict[tuple[str, str, str], Job] = {}
-    for job in jobs:
-        twin = first.setdefault(job.cell, job)
-        if replace(job.config, seed=twin.config.seed) != twin.config:
-            other = _differing(twin.config, replace(job.config, seed=twin.config.seed))
-            raise InputError(
-                f"{job.where('')}{twin.name} and {job.name} would count as two seeds of one "
-                f"setting, but differ in {other}; keep them apart"
-            )
-
-
-def _one_folder_each(jobs: Iterable[Job]) -> bool:
-    """Whether no two files of demonstrations have the same name."""
-    files = {job.config.demos for job in jobs}
-    return len({Path(file).name for file in files}) == len(files)

@@ -27,11 +27,6 @@ def number(x: float) -> str:
     return f"{x:.3g}".replace("-", "−")
 
 
-def seeds_in_words(n: int) -> str:
-    """A count of seeds."""
-    return f"{n} seed{'s' * (n != 1)}"
-
-
 def mean_and_half(interval: Mapping[str, Any] | None, digits: int) -> str:
     """A mean, ± half of its interval where there is one."""
     if interval is None:

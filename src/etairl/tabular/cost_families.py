@@ -172,7 +172,7 @@ def _least_norm(
 
 
 def _least_divergence(
-    costs: GANCosts, columns: ColumnTables, expert: PairTable, tolerance: float, most: int = 200
+    costs: GANCosts, columns: ColumnTables, expert: PairTable, tolerance: float
 ) -> tuple[Shares, PairTable]:
     r"""$\min_\lambda$ of $\langle\mu,\log D\rangle + \langle\mu_E,\log(1-D)\rangle$, by Newton.
 
@@ -181,7 +181,7 @@ def _least_divergence(
     """
     flat, other = columns.reshape(len(columns), -1).T, expert.reshape(-1)
     shares = np.full(len(columns), 1.0 / len(columns))
-    for _ in range(most):
+    for _ in range(200):
         own = flat @ shares
         _, cost = costs.maximum(own.reshape(expert.shape), expert)
         slopes = cost.reshape(-1) @ flat

@@ -24,7 +24,6 @@ from etairl.tabular.mdp import MDP, PairTable, PolicyTable, check_policy
 from etairl.tabular.operators import NONE, policy_iteration, step_range
 from etairl.types import InputError
 
-DescentMethod = Literal["mirror", "projected"]
 _INTERIOR = 1e-3  # share of the uniform policy in a start that mirror steps could not leave
 _FLOOR = 1e-200  # least probability after a mirror step: no action is lost for good
 
@@ -69,7 +68,7 @@ def descend(
     eta: Eta,
     start: PolicyTable,
     regulariser: Regulariser = NONE,
-    method: DescentMethod = "mirror",
+    method: Literal["mirror", "projected"] = "mirror",
     tolerance: float = 1e-9,
     most: int = 1000,
 ) -> Descent:

@@ -1,11 +1,12 @@
 """Which environments have many tasks, and for which a policy is known that solves them."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from etairl.tasks.fetch import ReachPolicy, fetch_goals
 from etairl.tasks.fork_world import FORK, ForkPolicy
-from etairl.tasks.navigation_world import MAPS, LakeWorld, navigation_goals
+from etairl.tasks.navigation_world import MAPS, navigation_goals
 from etairl.tasks.planner import PlannerPolicy
 from etairl.types import Policy, TaskSpace
 
@@ -19,12 +20,11 @@ class TaskEntry(NamedTuple):
     """makes a policy that solves every task, not learned"""
 
 
-def _around_the_lakes(world: LakeWorld) -> TaskEntry:
-    return TaskEntry(navigation_goals(world), lambda: PlannerPolicy(world))
-
-
 _ENTRIES = {
-    **{name: _around_the_lakes(world) for name, world in MAPS.items()},
+    **{
+        name: TaskEntry(navigation_goals(world), partial(PlannerPolicy, world))
+        for name, world in MAPS.items()
+    },
     FORK: TaskEntry(None, ForkPolicy),
     "FetchReach-v4": TaskEntry(fetch_goals(sparse=True), ReachPolicy),
     "FetchReachDense-v4": TaskEntry(fetch_goals(sparse=False), ReachPolicy),

@@ -11,9 +11,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Num
 from typing_extensions import override
 
-from etairl.tasks.product import keyed_rows
 from etairl.tasks.stepping import WorldTask
-from etairl.types import InputError, Spec, Step
+from etairl.types import InputError, Spec
 
 FORK = "etairl/Fork-v0"
 FORK_STEPS = 200
@@ -67,37 +66,19 @@ class ForkWorld:
 class ForkTask(WorldTask):
     """`envs` walkers, all moved at once."""
 
-    def __init__(self, envs: int, horizon: int | None, seed: int, world: ForkWorld | None = None):
-        self.world = world or ForkWorld()
-        self.envs, self.horizon = envs, horizon or FORK_STEPS
-        self.spec = Spec(3, 2, (-1.0, -1.0), (1.0, 1.0), None, FORK)
-        self.states = np.zeros((envs, 3))
-        self._seed = seed
-        self._time, self.resets = np.zeros((2, envs), np.int64)
-        self._ended = np.zeros(envs, bool)
+    def __init__(self, envs: int, horizon: int | None, seed: int):
+        self.world = ForkWorld()
+        spec = Spec(3, 2, (-1.0, -1.0), (1.0, 1.0), None, FORK)
+        self._set_up(spec, envs, horizon or FORK_STEPS, seed, columns=3)
 
     @override
-    def move(self, ids: np.ndarray, actions: np.ndarray) -> Step:
-        fresh = self._ended[ids]
-        walking = ids[~fresh]
-        fell = np.zeros(len(ids), bool)
-        if len(walking):
-            self.states[walking], fell[~fresh] = self.world.move(
-                self.states[walking], actions[~fresh]
-            )
-            self._time[walking] += 1
-        if fresh.any():
-            self.begin(ids[fresh])
-        rewards = np.where(fresh | fell, 0.0, self.world.rewards(self.states[ids]))
-        late = (self._time[ids] == self.horizon) & ~fell
-        self._ended[ids] = fell | late
-        return Step(self.observe(ids), rewards.astype(np.float32), fell, late, fresh)
+    def walk(self, ids: np.ndarray, actions: np.ndarray) -> np.ndarray:
+        self.states[ids], fell = self.world.move(self.states[ids], actions)
+        return fell
 
     @override
-    def begin(self, ids: np.ndarray) -> None:
-        self.states[ids] = keyed_rows(self.world.draw, [self._seed, 0], self.resets, ids)
-        self._time[ids], self._ended[ids] = 0, False
-        self.resets[ids] += 1
+    def rewards(self, ids: np.ndarray) -> np.ndarray:
+        return self.world.rewards(self.states[ids])
 
     @override
     def observe(self, ids: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ from etairl.types import (
     Step,
     Task,
     Trajectories,
+    last_steps,
     offsets_of,
     ragged_rows,
 )
@@ -127,8 +128,7 @@ def with_self_loops(t: Trajectories, task: Task) -> Trajectories:
         return t
     early = t.terminated[t.last_rows] & (t.durations < task.horizon)
     behind, offsets = t.offsets[1:][early], offsets_of(t.lengths + early)
-    truncated = np.zeros(offsets[-1], bool)
-    truncated[offsets[1:] - 1] = True
+    truncated = last_steps(offsets)
     absorbed = np.append(np.zeros(t.obs_dim - 1), 1.0)
     return replace(
         t,

@@ -11,9 +11,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Num
 from typing_extensions import override
 
-from etairl.tasks.product import Goals, keyed_rows
+from etairl.tasks.product import Goals
 from etairl.tasks.stepping import WorldTask
-from etairl.types import InputError, Spec, Step
+from etairl.types import InputError, Spec
 
 NAVIGATION = "etairl/Navigation-v0"
 SHIFTED_NAVIGATION = "etairl/ShiftedNavigation-v0"
@@ -206,37 +206,19 @@ def navigation_goals(world: LakeWorld) -> Goals:
 
 
 class NavigationTask(WorldTask):
-    """`envs` agents on the map, all moved at once; the tasks come with `ProductTask`."""
+    """`envs` agents on the map, all moved at once; `ProductTask` adds tasks and their costs."""
 
     def __init__(self, envs: int, horizon: int | None, seed: int, environment: str = NAVIGATION):
         self.world = MAPS[environment]
-        self.envs, self.horizon = envs, horizon or NAVIGATION_STEPS
         columns = 2 + len(self.world.lakes)
-        self.spec = Spec(columns, 2, (-1.0, -1.0), (1.0, 1.0), None, environment)
-        self.positions = np.zeros((envs, 2))
-        self._seed = seed
-        self._time = np.zeros(envs, dtype=np.int64)
-        self.resets = np.zeros(envs, dtype=np.int64)
+        spec = Spec(columns, 2, (-1.0, -1.0), (1.0, 1.0), None, environment)
+        self._set_up(spec, envs, horizon or NAVIGATION_STEPS, seed, columns=2)
 
     @override
-    def move(self, ids: np.ndarray, actions: np.ndarray) -> Step:
-        fresh = self._time[ids] == self.horizon
-        walking = ids[~fresh]
-        if len(walking):
-            self.positions[walking] = self.world.move(self.positions[walking], actions[~fresh])
-            self._time[walking] += 1
-        if fresh.any():
-            self.begin(ids[fresh])
-        # The costs come with the tasks, and only time ends an episode.
-        rewards, never = np.zeros(len(ids), np.float32), np.zeros(len(ids), bool)
-        return Step(self.observe(ids), rewards, never, self._time[ids] == self.horizon, fresh)
-
-    @override
-    def begin(self, ids: np.ndarray) -> None:
-        self.positions[ids] = keyed_rows(self.world.draw, [self._seed, 0], self.resets, ids)
-        self._time[ids] = 0
-        self.resets[ids] += 1
+    def walk(self, ids: np.ndarray, actions: np.ndarray) -> np.ndarray:
+        self.states[ids] = self.world.move(self.states[ids], actions)
+        return np.zeros(len(ids), bool)  # only time ends an episode
 
     @override
     def observe(self, ids: np.ndarray) -> np.ndarray:
-        return self.world.observe(self.positions[ids]).astype(np.float32)
+        return self.world.observe(self.states[ids]).astype(np.float32)

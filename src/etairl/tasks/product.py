@@ -9,8 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Num
+from jaxtyping import Bool, Float, Num
 
+from etairl.tasks.stepping import keyed_rows
 from etairl.types import InputError, MultiTask, RejoinableTask, Step
 from etairl.types.protocols import Observations, PastActions, PerCopy
 from etairl.types.task_space import LawName, Mend, StateRows, TaskLaw, Tasks, TaskSpace
@@ -132,19 +133,6 @@ class ProductTask(MultiTask, RejoinableTask):
             self.tasks[ids] = self._assigned[ids]
             return
         self.tasks[ids] = keyed_rows(self._law, [self._seed, 1], self.resets - 1, ids)
-
-
-def keyed_rows(
-    draw: TaskLaw, key: list[int], numbers: Int[np.ndarray, " envs"], ids: Int[np.ndarray, " some"]
-) -> Float[np.ndarray, "some task"]:
-    """A row for each copy of `ids`, which follows from the key, the copy and its number.
-
-    All copies with the same number (of an episode) share one draw of as many rows as there are
-    copies: usually that is all of them.
-    """
-    different, which = np.unique(numbers[ids], return_inverse=True)
-    tables = [draw(np.random.default_rng([*key, int(n)]), len(numbers)) for n in different]
-    return np.stack(tables)[which, ids]
 
 
 def check_tasks(space: TaskSpace, tasks: np.ndarray, environment: str | None) -> Tasks:

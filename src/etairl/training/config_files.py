@@ -10,6 +10,7 @@ from etairl.algorithms.expert import ExpertConfig
 from etairl.algorithms.registry import cost_kinds
 from etairl.decoding import decode
 from etairl.demos.sources import is_missing
+from etairl.regularisers import Entropy, KullbackLeibler
 from etairl.runs import no_run
 from etairl.solvers.players import SOLVERS
 from etairl.storage import read_json
@@ -138,7 +139,7 @@ def _from_0_1(data: dict[str, Any], file: Path) -> dict[str, Any]:
             "airl": {"kind": "shaped", "network": network},
         }["megan" if old["algorithm"] == "gail" else old["algorithm"]]
         if old.pop("anchor"):
-            old["omega"] = "kl"
+            old["omega"] = KullbackLeibler.name
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"{file} is not one of version 0.1 either: {error!r}"[:300]) from None
     return {name: value for name, value in old.items() if name not in ("sac", "linear")} | {
@@ -148,7 +149,7 @@ def _from_0_1(data: dict[str, Any], file: Path) -> dict[str, Any]:
 
 _DEFAULTS_0_1 = {
     "cloning": 0.0,
-    "omega": "entropy",
+    "omega": Entropy.name,
     "solver": "sac",
     "frozen_cost": None,
     "linear": {

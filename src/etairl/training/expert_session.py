@@ -1,13 +1,13 @@
 """A run that trains an expert: opened, played and resumed as a run of imitation is."""
 
-import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from typing_extensions import override
 
 from etairl.algorithms.expert import (
     ExpertConfig,
@@ -22,13 +22,13 @@ from etairl.algorithms.expert import (
 from etairl.checkpoints import load_replay, save_replay
 from etairl.decoding import encode
 from etairl.locks import held
-from etairl.runs import RunDirectory, every_seconds
+from etairl.runs import RunDirectory
 from etairl.solvers.learned import save_policy
 from etairl.solvers.sac import SAC
 from etairl.storage import reading
 from etairl.training.restored import check_resets
-from etairl.training.session import Report
-from etairl.types import DivergedError, InputError, RejoinableTask
+from etairl.training.stoppable import Report, StoppableRun
+from etairl.types import InputError, RejoinableTask
 
 _LATEST = 20
 """episodes whose mean return is reported"""
@@ -65,7 +65,7 @@ def open_expert(
 
 
 @dataclass
-class ExpertSession:
+class ExpertSession(StoppableRun):
     """A run that is open, and how far it is."""
 
     directory: RunDirectory
@@ -77,49 +77,28 @@ class ExpertSession:
     checkpoint_seconds: float = 60.0
     returns: list[float] = field(default_factory=list)
     """of the latest episodes"""
+    _unsaved: bool = False
 
     @property
-    def finished(self) -> bool:
-        """Whether there is nothing left to play."""
-        return self.directory.finished
-
-    @property
+    @override
     def transitions(self) -> int:
-        """Made so far."""
         return self.progress.steps
 
-    def play(self, tell: Callable[[str], object] = str) -> Generator[Report, None, None]:
-        """Train to the end, yielding once per cycle, and write the policy and the result.
-
-        Closing the generator stops the run after the current cycle, with a checkpoint.
-
-        Args:
-            tell: told what begins wherever it takes long before there is another report.
-        """
-        if self.finished:
-            return
+    @override
+    def _begin(self, tell: Callable[[str], object]) -> None:
         tell("first episodes, compiling")
         if not self.resumed:
             self.directory.start_over()
-        due, played = every_seconds(self.checkpoint_seconds, time.monotonic), False
-        try:
-            for cycle in train_expert(self.config, self.task, self.solver, self.progress):
-                self.progress, played = cycle.progress, True
-                self.returns = (self.returns + cycle.returns)[-_LATEST:]
-                row = self._row(cycle)
-                if cycle.returns or cycle.judged is not None:
-                    self.directory.log(row)
-                yield Report(row, self.transitions)
-                if due():
-                    self._checkpoint()
-        except DivergedError:
-            raise  # there is nothing to resume from in it; the checkpoint before stays
-        except (GeneratorExit, InputError):
-            # Where a simulator failed, what was learned up to the last cycle is whole.
-            if played:
-                self._checkpoint()
-            raise
-        self._finish()
+
+    @override
+    def _reports(self, tell: Callable[[str], object]) -> Iterator[Report]:
+        for cycle in train_expert(self.config, self.task, self.solver, self.progress):
+            self.progress, self._unsaved = cycle.progress, True
+            self.returns = (self.returns + cycle.returns)[-_LATEST:]
+            row = self._row(cycle)
+            if cycle.returns or cycle.judged is not None:
+                self.directory.log(row)
+            yield Report(row, self.transitions)
 
     def restore(self) -> None:
         """Go to the latest checkpoint."""
@@ -134,8 +113,11 @@ class ExpertSession:
             self.progress = fresh._replace(**trees, **counts, world=world)
             self.returns = values["returns"]
 
+    @override
     def _checkpoint(self) -> None:
         """The replay may have gone on since, and is taken back."""
+        if not self._unsaved:
+            return
         progress, checkpoints = self.progress, self.directory.checkpoints
         progress.replay.rewind(progress.world.added)
         since = save_replay(checkpoints, progress.replay)
@@ -143,6 +125,7 @@ class ExpertSession:
         world = progress.world._asdict()
         values = {"steps": progress.steps, "returns": self.returns, "world": world}
         checkpoints.save(progress.cycles, trees, values, since)
+        self._unsaved = False
 
     def _row(self, cycle: ExpertCycle) -> dict[str, Any]:
         row = {"cycle": cycle.progress.cycles, "steps": cycle.progress.steps}
@@ -151,7 +134,8 @@ class ExpertSession:
         info = {} if cycle.info is None else {k: float(v) for k, v in cycle.info._asdict().items()}
         return row | judged | mean | info
 
-    def _finish(self) -> None:
+    @override
+    def _finish(self, tell: Callable[[str], object]) -> None:
         best, last = self.progress.best, self.progress.solver
         judged = bool(np.isfinite(best.score))  # not where a run ends within its warm-up
         kept = best if judged else last

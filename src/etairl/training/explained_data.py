@@ -13,7 +13,7 @@ from etairl.training.explaining import ColumnShare, Moment, RunExplanation
 from etairl.training.filming import Film, filmed_episodes, shown_episodes
 from etairl.training.heat_maps import Plane, plane
 from etairl.training.result import Result
-from etairl.types import Trajectories, joined
+from etairl.types import Trajectories, counted, joined
 
 _SHOWN = 8  # columns of a moment
 _POINTS = 1000  # of a curve
@@ -24,7 +24,6 @@ _FEATURES = 24
 def explanation_data(result: Result, found: RunExplanation, film: Film) -> dict[str, Any]:
     """Everything that the page shows, small enough to be sent around."""
     config, horizon = result.config, min(result.config.horizon, _LONGEST)
-    sides = {"demonstrations": found.demonstrations, "learner": found.learner}
     chosen = shown_episodes(found, _POINTS)
     eta = parse_eta(str(config.future.eta))
     return {
@@ -35,7 +34,8 @@ def explanation_data(result: Result, found: RunExplanation, film: Film) -> dict[
         "cut": config.horizon > horizon,
         "window": found.window,
         "sides": {
-            name: _side(side, chosen[name], horizon, name, film) for name, side in sides.items()
+            name: _side(side, chosen[name], horizon, name, film)
+            for name, side in found.sides.items()
         },
         "moments": [_moment(m, found, chosen["learner"]) for m in found.moments],
         "columns": [_column(c) for c in found.columns],
@@ -62,7 +62,7 @@ def explanation_data(result: Result, found: RunExplanation, film: Film) -> dict[
 def _about(result: Result, found: RunExplanation) -> str:
     config = result.config
     sides = (found.learner.trajectories, found.demonstrations.trajectories)
-    many = [f"{len(t)} episode{'s' if len(t) > 1 else ''}" for t in sides]
+    many = [counted(len(t), "episode") for t in sides]
     return (
         f"{config.algorithm.upper()} on {config.env}, η = {config.future.eta}, "
         f"{result.metrics['transitions']:,} transitions. {many[0]} of the learner beside "
@@ -196,11 +196,10 @@ def _plane(
 
     Maps are large, so that some episodes have none.
     """
-    sides = {"demonstrations": found.demonstrations, "learner": found.learner}
-    if any(side.trajectories.spans is not None for side in sides.values()):
+    if any(side.trajectories.spans is not None for side in found.sides.values()):
         return None
-    shown = {n: s.trajectories.take(np.array(chosen[n])) for n, s in sides.items()}
-    drawn = {n: s.trajectories.take(np.array(mapped[n])) for n, s in sides.items()}
+    shown = {n: s.trajectories.take(np.array(chosen[n])) for n, s in found.sides.items()}
+    drawn = {n: s.trajectories.take(np.array(mapped[n])) for n, s in found.sides.items()}
     made = plane(result, joined([_places(t) for t in drawn.values()]))
     if made is None:
         return None
@@ -215,7 +214,7 @@ def _plane(
         "cells": made.costs.shape[1],
         "range": [float(low), float(high)],
         "at_rest": made.at_rest,
-        "maps": {n: {chosen[n].index(i): next(coded) for i in mapped[n]} for n in sides},
+        "maps": {n: {chosen[n].index(i): next(coded) for i in mapped[n]} for n in found.sides},
         "ways": {name: _ways(t, made) for name, t in shown.items()},
     }
 

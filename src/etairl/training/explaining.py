@@ -36,7 +36,6 @@ MOMENTS = 6
 _ROWS = 5  # of a moment, over which the shares of its columns are means
 _WHOLE = 1000  # and of all episodes of a side together
 _BESIDE = 24  # demonstrations whose shares at a step are looked at
-PlayedGaps = Callable[[Trajectories], list[FeatureGap] | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +91,11 @@ class Explanation:
     """of the learner, those first that cost most beside the demonstrations at the same step"""
     columns: list[ColumnShare]
     """the largest share over whole episodes first"""
+
+    @property
+    def sides(self) -> dict[str, Costs]:
+        """Both, by name."""
+        return {"demonstrations": self.demonstrations, "learner": self.learner}
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,7 +246,7 @@ def _episode_means(side: Costs) -> Float[np.ndarray, "episodes one"]:
 def explain_run(
     prepared: Prepared,
     policy: Policy,
-    gaps: PlayedGaps,
+    gaps: Callable[[Trajectories], list[FeatureGap] | None],
     episodes: int,
     seed: int,
     filmed: Trajectories | None = None,

@@ -59,10 +59,9 @@ def filmed_episodes(found: RunExplanation) -> dict[str, list[int]]:
 
 
 def _first(found: RunExplanation, many: Callable[[np.ndarray], int]) -> dict[str, list[int]]:
-    sides = {"demonstrations": found.demonstrations, "learner": found.learner}
     needed = {"demonstrations": [0], "learner": [0, *(m.episode for m in found.moments)]}
     chosen = {}
-    for name, side in sides.items():
+    for name, side in found.sides.items():
         t = side.trajectories
         wanted = list(dict.fromkeys([*needed[name], *range(len(t))]))
         chosen[name] = wanted[: max(many(t.durations), len(set(needed[name])))]
@@ -96,8 +95,7 @@ def with_others(
     if filmed.notes:
         return filmed
     chosen = filmed_episodes(found)
-    sides = {"learner": found.learner, "demonstrations": found.demonstrations}
-    longest = int(max(side.trajectories.durations.max() for side in sides.values()))
+    longest = int(max(side.trajectories.durations.max() for side in found.sides.values()))
     base = _base(result.config.horizon)
     dense = base * -(-longest // (base * _DENSE))
     sparse = dense * -(-longest // (dense * _SPARSE))
@@ -110,7 +108,7 @@ def with_others(
     with ExitStack() as stack:
         scene = make_scene(result, size, 0)
         stack.callback(scene.close)
-        for name, side in sides.items():
+        for name, side in found.sides.items():
             for number in chosen[name]:
                 if number in pictures[name]:
                     continue

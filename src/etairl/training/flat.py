@@ -7,8 +7,7 @@ the regulariser is filled in once, and then the settings are frozen.
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
-from types import UnionType
-from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, cast, get_args, get_type_hints
 
 from etairl.algorithms.registry import ALGORITHMS, Algorithm
 from etairl.costs.family import CostConfig
@@ -199,10 +198,6 @@ def check_setting(name: str, value: Any) -> Any:
     if name not in hints:
         hint = did_you_mean(name, hints, "see etairl train --help")
         raise InputError(f"unknown setting {name!r}; {hint}")
-    if value in ("none", "None") and _allows_none(hints[name]):
+    if value in ("none", "None") and type(None) in get_args(hints[name]):
         return None
     return checked(name, value, hints[name])
-
-
-def _allows_none(hint: Any) -> bool:
-    return get_origin(hint) in (Union, UnionType) and type(None) in get_args(hint)

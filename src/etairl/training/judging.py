@@ -26,7 +26,6 @@ HELD_OUT = "expert, held out"
 DEMONSTRATIONS = "demonstrations"
 MOST_OF_OTHERS = 25
 """episodes of the expert, of a random policy, and of what does not act like the demonstrations"""
-MeasureGaps = Callable[[Trajectories, Trajectories], list[FeatureGap] | None]
 
 
 @dataclass(frozen=True)
@@ -171,7 +170,9 @@ def judge_at_the_end(stage: Stage) -> list[Behaviour]:
 
 
 def judge_all(
-    stage: Stage, longer: bool = False, gaps: MeasureGaps | None = None
+    stage: Stage,
+    longer: bool = False,
+    gaps: Callable[[Trajectories, Trajectories], list[FeatureGap] | None] | None = None,
 ) -> list[Behaviour]:
     """Everyone on the stage, the expert and a random policy; the headline kind comes first.
 

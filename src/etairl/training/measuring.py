@@ -119,22 +119,14 @@ def write_result(
     tell: Callable[[str], object] = str,
 ) -> None:
     """Weights, and how the last cycles match: the paper's remaining replay buffer."""
-    config, path, progress = prepared.config, directory.path, Progress.of(rows)
-    settled = prepared.game.solver.settled(state.solver)
+    config, progress = prepared.config, Progress.of(rows)
     solver, which = kept(prepared, state, best, progress)
-    played, marked = prepared.game.solver.policy, config.mode == "absorbing"
-    save_policy(path / "policy.safetensors", solver, played(solver), marked)
-    better = settled
-    if progress.best is not None:
-        better = settled._replace(actor=best.actor, normaliser=best.normaliser)
-    save_policy(path / "best-policy.safetensors", better, played(better), marked)
-    cost = prepared.game.cost
-    save_tree(path / "cost.safetensors", cost.stored(cost.learned(state.cost, settled)))
+    _save_weights(prepared, directory.path, state, solver, best if progress.best else None)
     last = rows[-config.girl.remaining_cycles :]
     remaining = _remaining(prepared, buffer, len(last))
     returns, expert = remaining.returns, prepared.demos.trajectories.returns
     assert returns is not None
-    stage = _stage(prepared, solver, path, tell)
+    stage = _stage(prepared, solver, directory.path, tell)
     tell("playing fresh episodes")
     shown = stage.experts[stage.kinds[0]]
     drawn = stage.experts["drawn"]  # as the learner's actions in its replay
@@ -164,6 +156,18 @@ def write_result(
             "diagnostics": [asdict(d) for d in diagnose(rows)],
         }
     )
+
+
+def _save_weights(prepared: Prepared, path: Path, state: State, solver: Any, best: Any) -> None:
+    settled = prepared.game.solver.settled(state.solver)
+    played, marked = prepared.game.solver.policy, prepared.config.mode == "absorbing"
+    save_policy(path / "policy.safetensors", solver, played(solver), marked)
+    better = settled
+    if best is not None:
+        better = settled._replace(actor=best.actor, normaliser=best.normaliser)
+    save_policy(path / "best-policy.safetensors", better, played(better), marked)
+    cost = prepared.game.cost
+    save_tree(path / "cost.safetensors", cost.stored(cost.learned(state.cost, settled)))
 
 
 def _reached(prepared: Prepared, rows: list[dict[str, Any]], progress: Progress) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from etairl.algorithms.girl import GirlConfig
 from etairl.costs.adversarial import DiscriminatorConfig
 from etairl.costs.discriminator import GanConfig
 from etairl.costs.family import Inputs
+from etairl.regularisers import KullbackLeibler
 from etairl.solvers.players import PPOSettings, SACSettings
 from etairl.solvers.ppo_config import PPOConfig
 from etairl.solvers.sac_config import OffPolicy, SACConfig
@@ -69,7 +70,7 @@ _FETCH = {"length": 100, "sac_epoch": 300, "sac_batch": 1024, "d_rate": 5, "d_ep
 _MAZE = {"length": 50, "sac_epoch": 150, "sac_batch": 128, "d_rate": 1, "d_epoch": 300}
 
 _NEAR_CLONE = TrainConfig(
-    omega="kl",
+    omega=KullbackLeibler.name,
     girl=GirlConfig(transitions=500_000),
     solver=SACSettings(
         OffPolicy(warm_start=True, critic_cycles=5),

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from etairl.storage import UnreadableError
-from etairl.types import Trajectories
+from etairl.types import Trajectories, last_steps, offsets_of
 
 
 def check_resets(resets: Any, copies: int, transitions: int) -> None:
@@ -21,14 +21,12 @@ def episodes_of(arrays: dict[str, np.ndarray]) -> Trajectories:
     lengths = arrays["lengths"].tolist()  # Python's numbers do not overflow
     if sum(lengths) != len(arrays["observations"]) or min(lengths, default=0) < 1:
         raise UnreadableError("the episodes in replay/ do not sum to its steps")
-    offsets = np.concatenate([[0], np.cumsum(arrays["lengths"])])
-    last = np.zeros(offsets[-1], bool)
-    last[offsets[1:] - 1] = True
+    offsets = offsets_of(arrays["lengths"])
     return Trajectories(
         observations=arrays["observations"],
         actions=arrays["actions"],
         terminated=arrays["terminated"],
-        truncated=last & ~arrays["terminated"],
+        truncated=last_steps(offsets) & ~arrays["terminated"],
         offsets=offsets,
         rewards=arrays["rewards"],
         final_observations=arrays["final"],

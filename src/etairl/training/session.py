@@ -9,7 +9,7 @@ resumed writes the same bytes as an unbroken one. Times, which cannot, are kept 
 """
 
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from typing_extensions import override
 
 from etairl.algorithms.girl import Cycle, State
 from etairl.buffers import EpisodeBuffer
@@ -24,7 +25,7 @@ from etairl.decoding import encode
 from etairl.evaluation.progress import Progress
 from etairl.idle import Watch
 from etairl.locks import held
-from etairl.runs import RunDirectory, every_seconds
+from etairl.runs import RunDirectory
 from etairl.solvers.policy import ActionScaling
 from etairl.storage import reading
 from etairl.training.config_files import read_config, trust_option
@@ -35,15 +36,8 @@ from etairl.training.multitask import ReturnScale
 from etairl.training.preparation import Prepared, keep_generator, prepare, with_generator
 from etairl.training.restored import check_resets, episodes_of
 from etairl.training.settings import TrainConfig
+from etairl.training.stoppable import Report, StoppableRun
 from etairl.types import DivergedError, InputError, Trajectories
-
-
-class Report(NamedTuple):
-    """What a consumer sees of one cycle."""
-
-    row: dict[str, Any]
-    """as in metrics.jsonl"""
-    transitions: int
 
 
 class Reached(NamedTuple):
@@ -119,7 +113,7 @@ def refuse_begun(directory: RunDirectory) -> None:
 
 
 @dataclass
-class Session:
+class Session(StoppableRun):
     """A run that is open. Its metrics so far are `rows`."""
 
     directory: RunDirectory
@@ -127,6 +121,9 @@ class Session:
     resumed: bool = False
     checkpoint_seconds: float = 60.0
     rows: list[dict[str, Any]] = field(default_factory=list)
+    _reached: Reached = field(init=False)
+    _buffer: EpisodeBuffer = field(init=False)
+    _scale: ReturnScale | None = field(init=False)
     _unsaved: list[Trajectories] = field(default_factory=list)
 
     def __post_init__(self):
@@ -134,13 +131,8 @@ class Session:
             self.rows = self.directory.checkpoints.metrics()
 
     @property
-    def finished(self) -> bool:
-        """Whether there is nothing left to play."""
-        return self.directory.finished
-
-    @property
+    @override
     def transitions(self) -> int:
-        """Made so far."""
         return self.rows[-1]["transitions"] if self.rows else 0
 
     @property
@@ -149,80 +141,64 @@ class Session:
         assert self._prepared is not None, "a finished run is not prepared again"
         return self._prepared
 
-    def play(self, tell: Callable[[str], object] = str) -> Generator[Report, None, None]:
-        """Train to the end, yielding once per cycle, and write the result.
-
-        Closing the generator stops the run after the current cycle, with a checkpoint.
-
-        Args:
-            tell: told what begins wherever it takes long before there is another report.
-        """
-        if self.finished:
-            return
-        prepared, directory = self.prepared, self.directory
+    @override
+    def _begin(self, tell: Callable[[str], object]) -> None:
+        prepared = self.prepared
         if not self.resumed and prepared.game.solver.needs_clone:
             tell("cloning the demonstrations")
-        state, buffer = prepared.begin(cloned=not self.resumed), prepared.make_buffer()
+        state, self._buffer = prepared.begin(cloned=not self.resumed), prepared.make_buffer()
         best = copy_player(prepared, state)
         if self.resumed:
-            state, best = self._restore(state, best, buffer)
+            state, best = self._restore(state, best, self._buffer)
         else:
-            directory.start_over()
-        scale = ReturnScale.of(prepared)
-        reached = Reached(state, best, prepared.task.resets.tolist())
-        due = every_seconds(self.checkpoint_seconds, time.monotonic)
-        events = EventLog(directory.path / "tensorboard", state.transitions + 1 if self.rows else 0)
+            self.directory.start_over()
+        self._reached = Reached(state, best, prepared.task.resets.tolist())
+        self._scale = ReturnScale.of(prepared)
+
+    @override
+    def _reports(self, tell: Callable[[str], object]) -> Iterator[Report]:
+        prepared, begun = self.prepared, self._reached.state.transitions
+        events = EventLog(self.directory.path / "tensorboard", begun + 1 if self.rows else 0)
         started = time.monotonic()
         try:
-            cycles = self._cycles(reached, buffer)
+            cycles = self._cycles()
             tell("first episodes, compiling")
             while not self._stops():  # also before the first: a stop may come just then
-                playing = copy_player(prepared, reached.state)
+                playing = copy_player(prepared, self._reached.state)
                 cycle = next(cycles, None)
                 if cycle is None:
                     break
                 check_finite(prepared, cycle)
                 # The updates gave up the memory of the state before: from here on this one counts.
-                reached = Reached(cycle.state, reached.best, prepared.task.resets.tolist())
+                resets = prepared.task.resets.tolist()
+                self._reached = self._reached._replace(state=cycle.state, resets=resets)
                 self._unsaved.append(cycle.rolled_out)
-                row = measure(prepared, cycle, scale)
+                row = measure(prepared, cycle, self._scale)
                 self.rows.append(row)
-                reached = self._decided(reached, playing)
+                self._decide(playing)
                 if "recovered" in row:
-                    cycles = self._cycles(reached, buffer)
+                    cycles = self._cycles()
                 started = self._log(row, events, started)
                 yield Report(row, cycle.state.transitions)
-                if due():
-                    self._checkpoint(reached, buffer)
         except DivergedError as error:
-            # There is nothing to resume from in it; the checkpoint before stays.
-            raise DivergedError(f"{error} (in cycle {reached.state.cycles + 1})") from None
-        except (GeneratorExit, InputError):
-            self._checkpoint(reached, buffer)
-            raise
+            raise DivergedError(f"{error} (in cycle {self._reached.state.cycles + 1})") from None
         finally:
             events.close()
-        self._finish(reached, buffer, scale, tell)
 
-    def _finish(
-        self,
-        reached: Reached,
-        buffer: EpisodeBuffer,
-        scale: ReturnScale | None,
-        tell: Callable[[str], object],
-    ) -> None:
-        """Write the result; where that is interrupted, nothing but the comparison is lost."""
-        players = reached.state, reached.best
+    @override
+    def _finish(self, tell: Callable[[str], object]) -> None:
+        state, best, _ = self._reached
+        players = self.prepared, self.directory, state, best, self._buffer
         try:
-            write_result(self.prepared, self.directory, *players, buffer, self.rows, scale, tell)
+            write_result(*players, self.rows, self._scale, tell)
         except KeyboardInterrupt:
-            self._checkpoint(reached, buffer)
+            self._checkpoint()  # so that nothing but the comparison is lost
             raise
 
-    def _cycles(self, reached: Reached, buffer: EpisodeBuffer) -> Iterator[Cycle]:
+    def _cycles(self) -> Iterator[Cycle]:
         """The game from there on, slower after each recovery."""
         game = slowed(self.prepared.game, Progress.of(self.rows).recoveries)
-        return self.prepared._replace(game=game).cycles(reached.state, buffer)
+        return self.prepared._replace(game=game).cycles(self._reached.state, self._buffer)
 
     def _log(self, row: dict[str, Any], events: EventLog, since: float) -> float:
         """A line of metrics, and one of the time that it took; returns when that was."""
@@ -238,24 +214,25 @@ class Session:
             return False  # only a measurement is a reason
         return Progress.of(self.rows).stop(patience) is not None
 
-    def _decided(self, reached: Reached, playing: Any) -> Reached:
+    def _decide(self, playing: Any) -> None:
         """What follows from the newest row: who played is the best so far, or the best plays on."""
         row = self.rows[-1]
         if "mmd2_mu" not in row:
-            return reached
+            return
         progress = Progress.of(self.rows)
         if progress.best is progress.measured[-1]:
-            reached = reached._replace(best=playing)
+            self._reached = self._reached._replace(best=playing)
         if recovers(self.prepared, progress):
             row["recovered"] = 1
-            reached = reached._replace(state=gone_back(reached.state, reached.best))
-        return reached
+            back = gone_back(self._reached.state, self._reached.best)
+            self._reached = self._reached._replace(state=back)
 
-    def _checkpoint(self, reached: Reached, buffer: EpisodeBuffer) -> None:
+    @override
+    def _checkpoint(self) -> None:
         """Episodes since the last one, then the players: in this order a kill loses nothing."""
         if not self._unsaved:
             return
-        state, best, resets = reached
+        state, best, resets = self._reached
         scaling = ActionScaling(self.prepared.task.spec)
         episodes = self._unsaved
         arrays = {
@@ -273,7 +250,7 @@ class Session:
         checkpoints.save_segment(state.cycles - len(episodes), state.cycles, arrays)
         trees = {"cost": state.cost, "solver": state.solver, "best": best}
         values = {"transitions": state.transitions, "resets": resets}
-        checkpoints.save(state.cycles, trees, values, since=state.cycles - len(buffer))
+        checkpoints.save(state.cycles, trees, values, since=state.cycles - len(self._buffer))
         episodes.clear()
 
     def _restore(self, state: State, best: Any, buffer: EpisodeBuffer) -> tuple[State, Any]:

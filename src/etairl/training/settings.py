@@ -11,7 +11,7 @@ from etairl.decoding import checked
 from etairl.eta import parse_eta
 from etairl.idle import IdleConfig
 from etairl.measures import EpisodeChoice, FutureSampler, Method
-from etairl.regularisers import Regulariser, parse_regulariser
+from etairl.regularisers import Entropy, Regulariser, parse_regulariser
 from etairl.solvers.players import SACSettings
 from etairl.solvers.solver import SolverConfig
 from etairl.types import HorizonMode, InputError, check_choice, check_range, check_seed
@@ -44,7 +44,7 @@ class TrainConfig:
     eta: str = "geometric:0.99"
     """weighting of the future, for instance geometric:0.99 (the default of megan, emma, wiem),
     poisson:25, uniform; airl and iq begin with dirac:0, and gail has no other"""
-    omega: str = "entropy"
+    omega: str = Entropy.name
     """regulariser of the policy: entropy, tsallis:Q, kl (the divergence from a clone of the expert;
     minus --target-entropy is how much of it is allowed, in nats), none"""
     solver: SolverConfig = field(default_factory=SACSettings)

@@ -10,6 +10,7 @@ from etairl.types.spec import (
     check_range,
     check_seed,
     column_names,
+    counted,
     did_you_mean,
     space_names,
 )
@@ -19,6 +20,7 @@ from etairl.types.trajectories import (
     Trajectories,
     constant_columns,
     joined,
+    last_steps,
     offsets_of,
     ragged_rows,
 )
@@ -42,9 +44,11 @@ __all__ = [
     "check_seed",
     "column_names",
     "constant_columns",
+    "counted",
     "did_you_mean",
     "is_image",
     "joined",
+    "last_steps",
     "offsets_of",
     "ragged_rows",
     "space_names",

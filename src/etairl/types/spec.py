@@ -77,6 +77,11 @@ def check_choice(name: str, value: Any, allowed: Iterable[str]) -> None:
         )
 
 
+def counted(number: int, what: str) -> str:
+    """A number of things, such as 1 column or 3 columns."""
+    return f"{number} {what}{'s' if number != 1 else ''}"
+
+
 def did_you_mean(word: str, known: Iterable[str], otherwise: str, many: int = 1) -> str:
     """The words that are nearest to one that is unknown, as a question; or what to say else."""
     close = get_close_matches(word, list(known), n=many)

@@ -187,6 +187,13 @@ def offsets_of(lengths: Int[np.ndarray, " episodes"]) -> Int[np.ndarray, " episo
     return np.concatenate([[0], np.cumsum(lengths)])
 
 
+def last_steps(offsets: Int[np.ndarray, " episodes_and_one"]) -> Bool[np.ndarray, " steps"]:
+    """Which rows are the last of an episode."""
+    last = np.zeros(offsets[-1], bool)
+    last[offsets[1:] - 1] = True
+    return last
+
+
 def ragged_rows(
     starts: Int[np.ndarray, " episodes"], counts: Int[np.ndarray, " episodes"]
 ) -> Int[np.ndarray, " rows"]:

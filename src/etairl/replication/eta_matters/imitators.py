@@ -9,23 +9,13 @@ from itertools import product
 import numpy as np
 from jaxtyping import Float
 
+from etairl.penalties import jensen_shannon
 from etairl.replication.eta_matters.worlds import HORIZON, Numbers, SmallWorld
 
 _COARSE = 17
 _LEVELS = 9  # of a noisy target: to 1e-4, far below what samples differ by
 _LEVELS_EXACT = 30
 Measures = Float[np.ndarray, "samples pairs"]
-
-
-def divergence(own: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Jensen-Shannon divergence of measures of mass 1."""
-    middle = (own + other) / 2.0
-
-    def part(x: np.ndarray) -> np.ndarray:
-        safe = np.where(x > 0.0, x, 1.0)
-        return np.where(x > 0.0, x * np.log(safe / np.where(x > 0.0, middle, 1.0)), 0.0)
-
-    return 0.5 * (part(own) + part(other)).sum(axis=-1)
 
 
 def fit_imitators(
@@ -42,13 +32,13 @@ def fit_imitators(
     axis = np.linspace(0.0, 1.0, _COARSE)
     grid = np.array(list(product(axis, repeat=kinds)))
     table = world.measures(grid, weights[None])[0]
-    best = np.stack([grid[np.argmin(divergence(table, t))] for t in targets])
+    best = np.stack([grid[np.argmin(jensen_shannon(table, t, axis=-1))] for t in targets])
     step = 1.0 / (_COARSE - 1)
     around = np.array(list(product((-1.0, -0.5, 0.0, 0.5, 1.0), repeat=kinds)))
     for _ in range(_LEVELS if len(targets) > 1 else _LEVELS_EXACT):
         tried = np.clip(best[:, None] + step * around, 0.0, 1.0)
         own = world.measures(tried.reshape(-1, kinds), weights[None])[0]
-        far = divergence(own.reshape(*tried.shape[:2], -1), targets[:, None])
+        far = jensen_shannon(own.reshape(*tried.shape[:2], -1), targets[:, None], axis=-1)
         best = tried[np.arange(len(best)), np.argmin(far, axis=1)]
         step /= 2.0
     return best
