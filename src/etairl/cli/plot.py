@@ -76,8 +76,8 @@ def run(arguments: list[str]) -> int:
 
 
 def _expert(own: list[Path], results: Mapping[Path, Mapping[str, Any]]) -> float | None:
-    found = (results[path]["expert_return"] for path in own if path in results)
-    return next((value for value in found if value is not None), None)
+    returns = (results[path]["expert_return"] for path in own if path in results)
+    return next((value for value in returns if value is not None), None)
 
 
 def _alike(experts: list[float]) -> bool:

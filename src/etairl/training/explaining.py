@@ -182,19 +182,19 @@ class _Look:
             for row, among in zip(rows, alike, strict=True)
         ]
         some = [
-            found[_spread(0, len(found) - 1, _BESIDE)] if len(among) >= USUAL else found[:0]
-            for found, among in zip(others, alike, strict=True)
+            rest[_spread(0, len(rest) - 1, _BESIDE)] if len(among) >= USUAL else rest[:0]
+            for rest, among in zip(others, alike, strict=True)
         ]
         needed = np.unique(np.concatenate(some))
-        found = self(side, rows)
+        both = self(side, rows)
         if not len(needed):
-            return found
+            return both
         usual = self(self._expert, needed)
         for number, places in enumerate(np.searchsorted(needed, part) for part in some):
             if len(places):
-                for values, means in zip(found, usual, strict=True):
+                for values, means in zip(both, usual, strict=True):
                     values[number] -= means[places].mean(axis=0)
-        return found
+        return both
 
     def whole(self, side: Costs) -> np.ndarray:
         """Shares, as means over each episode."""
