@@ -208,7 +208,7 @@ def test_names_in_a_study_that_are_no_text(unbroken, tmp_path, capsys, place, va
     (tmp_path / "s/study.json").write_text(json.dumps(plain))
     assert main(["report", str(tmp_path / "s"), "-o", str(tmp_path / "page")]) == 2
     said = capsys.readouterr().err
-    assert "study.json: a name in it is no text" in said
+    assert "study.json: a name in it is not text" in said
     assert said.count("\n") == 1
 
 

@@ -88,7 +88,7 @@ class Study:
             self.evaluate: int | None = content.get("evaluate")
             runs = content["runs"]
             if not all(isinstance(text, str) for text in (self.name, *(r["arm"] for r in runs))):
-                raise UnreadableError(f"{file}: a name in it is no text")
+                raise UnreadableError(f"{file}: a name in it is not text")
             self.jobs = [Job(r["arm"], config_from(r["config"], file, trust, named)) for r in runs]
 
     @staticmethod
