@@ -27,6 +27,9 @@ if "PYTEST_XDIST_WORKER" in os.environ and hasattr(os, "sched_setaffinity"):
     _number = int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw"))
     os.sched_setaffinity(0, {_cores[_number % len(_cores)]})
 
+# Programs for one core, here and in processes that are started: they are compared with each other.
+os.environ.setdefault("NPROC", "1")
+
 if "OPENBLAS_NUM_THREADS" not in os.environ:
     # A second thread of NumPy's library, here or in a process that is started, spins while it waits
     # for the next of many small products: a tiny run took 3.7 s of the processor instead of 2.1 s.

@@ -18,7 +18,7 @@ from etairl.types import InputError
 
 ROOT = Path(__file__).parents[1]
 SURROUNDINGS = os.environ | {
-    "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "tools")])
+    "PYTHONPATH": os.pathsep.join(str(ROOT / name) for name in ("src", "tools", "tests"))
 }
 
 

@@ -42,6 +42,9 @@ __all__ = [
     "train",
 ]
 __version__ = "0.4.0"
+COMPILED_FOR = "2"
+"""cores for which XLA makes the programs of commands (`NPROC`), however many there are: it shares
+sums out among them, and other shares have other last bits"""
 
 _HOMES = {
     "CostWrapper": "etairl.training.cost_wrapper",

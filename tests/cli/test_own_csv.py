@@ -19,7 +19,7 @@ def stand_in(tmp_path: Path) -> Path:
     folder.mkdir()
     for name, text in (
         ("etairl", '#!/bin/sh\nprintf "%s\\t" "$@" >> asked\necho >> asked\n'),
-        ("python", f'#!/bin/sh\nexec {sys.executable} "$@"\n'),
+        ("python", f'#!/bin/sh\nexec "{sys.executable}" "$@"\n'),
     ):
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)

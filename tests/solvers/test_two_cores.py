@@ -207,3 +207,18 @@ def test_one_core_a_kill_and_ctrl_c_leave_the_same_bytes(tmp_path, solver):
     assert found["SIGKILL"] == found["SIGINT"] == found["all"]
     # The distances in result.json are sums over as many threads as there are cores.
     assert found["one"][:-1] == found["all"][:-1]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cores cannot be chosen here")
+def test_any_number_of_cores_gives_the_same_bytes(tmp_path, monkeypatch):
+    """With networks of the usual size, whose sums XLA would share out; as a user's processes."""
+    monkeypatch.delenv("NPROC")
+    options = [*OPTIONS[:3], "--horizon=100", "--transitions=8000", "--quiet"]
+    names = ("policy", "clone", "cost")
+    found = []
+    for name, before in (("one", on_one_core), ("all", None)):
+        assert run("train", "-o", name, *options, folder=tmp_path, before=before).returncode == 0
+        files = (tmp_path / name / f"{file}.safetensors" for file in names)
+        found.append([file.read_bytes() for file in files])
+    assert found[0] == found[1]

@@ -102,8 +102,6 @@ def differing(path: Path, whole: Path) -> list[str]:
 
 
 def _train(rng: np.random.Generator, folder: Path, many: int, _: Path | None) -> Toll:
-    if hasattr(os, "sched_setaffinity"):  # the clone has other bits on another number of cores
-        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     words = [*settings(), "--threads=1"]
     begun = time.monotonic()
     finish(["train", "-o", "whole", *words, "--checkpoint-seconds=1000"], folder)

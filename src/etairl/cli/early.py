@@ -9,6 +9,8 @@ import sys
 import threading
 from collections.abc import Sequence
 
+from etairl import COMPILED_FOR
+
 _SECONDS_BETWEEN_SIGNS = 0.2
 _TRAIN_HELP = """\
 usage: etairl train --env ENV --demos DEMOS -o FOLDER [options]
@@ -56,8 +58,9 @@ def short_help(command: str, arguments: Sequence[str]) -> str | None:
 def choose_device(arguments: Sequence[str]) -> None:
     """Keep to the processor where `--device cpu` says so; any other device is found by itself.
 
-    The numerical library reads this when it is imported.
+    The numerical library reads this when it is imported, and for how many cores to compile.
     """
+    os.environ.setdefault("NPROC", COMPILED_FOR)
     words = [part for word in arguments for part in word.split("=", 1)]
     if "--device" not in words[:-1]:
         return

@@ -7,9 +7,17 @@ import time
 from collections.abc import Generator, Sequence
 from typing import NamedTuple
 
+from etairl import COMPILED_FOR
 from etairl.studies.jobs import Job
 from etairl.studies.study_folder import Study
-from etairl.studies.worker import ALONE, FAILED, ONE_THREAD, STOPPED, allowed_cores, cache
+from etairl.studies.worker import (
+    ALONE,
+    FAILED,
+    ONE_THREAD,
+    STOPPED,
+    allowed_cores,
+    cache,
+)
 from etairl.types import InputError
 
 _TRIES = 3
@@ -32,7 +40,7 @@ def cores() -> int:
 def environment() -> dict[str, str]:
     """Of a process of a run: one thread, the cache of compiled code, and flags of the user."""
     flags = {"XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {ONE_THREAD['XLA_FLAGS']}".strip()}
-    return _compiled() | os.environ | ONE_THREAD | flags
+    return _compiled() | {"NPROC": COMPILED_FOR} | os.environ | ONE_THREAD | flags
 
 
 def _compiled() -> dict[str, str]:

@@ -135,16 +135,14 @@ class ExpertSession(StoppableRun):
         return row | judged | mean | info
 
     @override
-    def _finish(self, tell: Callable[[str], object]) -> None:
+    def _result(self, tell: Callable[[str], object]) -> dict[str, Any]:
         best, last = self.progress.best, self.progress.solver
         judged = bool(np.isfinite(best.score))  # not where a run ends within its warm-up
         kept = best if judged else last
         played = last._replace(actor=kept.actor, normaliser=kept.normaliser)
         save_policy(self.directory.path / "policy.safetensors", kept, self.solver.policy(played))
-        self.directory.finish(
-            {
-                "steps": self.progress.steps,
-                "training_return": float(np.mean(self.returns)) if self.returns else None,
-                "best_judged_return": float(best.score) if judged else None,
-            }
-        )
+        return {
+            "steps": self.progress.steps,
+            "training_return": float(np.mean(self.returns)) if self.returns else None,
+            "best_judged_return": float(best.score) if judged else None,
+        }

@@ -108,7 +108,7 @@ def _stage(prepared: Prepared, solver: Any, path: Path, tell: Callable[[str], ob
     return Stage(prepared, policies, FRESH_EPISODES)
 
 
-def write_result(
+def final_result(
     prepared: Prepared,
     directory: RunDirectory,
     state: State,
@@ -117,8 +117,8 @@ def write_result(
     rows: list[dict[str, Any]],
     scale: ReturnScale | None,
     tell: Callable[[str], object] = str,
-) -> None:
-    """Weights, and how the last cycles match: the paper's remaining replay buffer."""
+) -> dict[str, Any]:
+    """How the last cycles match: the paper's remaining replay buffer. Weights are written."""
     config, progress = prepared.config, Progress.of(rows)
     solver, which = kept(prepared, state, best, progress)
     _save_weights(prepared, directory.path, state, solver, best if progress.best else None)
@@ -133,29 +133,27 @@ def write_result(
     collapse = collapsed(rows)
     futures = prepared.futures
     tell("comparing with the expert")
-    directory.finish(
-        {
-            "cycles": state.cycles,
-            "transitions": state.transitions,
-            "remaining": {
-                "cycles": len(last),
-                "return": float(returns.mean()),
-                "return_std": float(returns.std()),
-                **_compared(shown, remaining, config.seed),
-                **_scored(prepared, remaining, scale, drawn),
-            },
-            "same_kind": None if drawn is shown else _compared(drawn, remaining, config.seed),
-            "fresh": [asdict(behaviour) for behaviour in judge_at_the_end(stage)],
-            "expert_return": None if expert is None else float(expert.mean()),
-            "stopped": stopped(prepared, state, progress),
-            "kept": which,
-            **_reached(prepared, rows, progress),
-            "idle": None if futures is None else asdict(futures),
-            "collapsed_share": collapse.share,
-            "collapsed_by": collapse.by,
-            "diagnostics": [asdict(d) for d in diagnose(rows)],
-        }
-    )
+    return {
+        "cycles": state.cycles,
+        "transitions": state.transitions,
+        "remaining": {
+            "cycles": len(last),
+            "return": float(returns.mean()),
+            "return_std": float(returns.std()),
+            **_compared(shown, remaining, config.seed),
+            **_scored(prepared, remaining, scale, drawn),
+        },
+        "same_kind": None if drawn is shown else _compared(drawn, remaining, config.seed),
+        "fresh": [asdict(behaviour) for behaviour in judge_at_the_end(stage)],
+        "expert_return": None if expert is None else float(expert.mean()),
+        "stopped": stopped(prepared, state, progress),
+        "kept": which,
+        **_reached(prepared, rows, progress),
+        "idle": None if futures is None else asdict(futures),
+        "collapsed_share": collapse.share,
+        "collapsed_by": collapse.by,
+        "diagnostics": [asdict(d) for d in diagnose(rows)],
+    }
 
 
 def _save_weights(prepared: Prepared, path: Path, state: State, solver: Any, best: Any) -> None:

@@ -31,7 +31,7 @@ from etairl.storage import reading
 from etairl.training.config_files import read_config, trust_option
 from etairl.training.deciding import copy_player, gone_back, recovers, slowed
 from etairl.training.events import EventLog
-from etairl.training.measuring import check_finite, measure, write_result
+from etairl.training.measuring import check_finite, final_result, measure
 from etairl.training.multitask import ReturnScale
 from etairl.training.preparation import Prepared, keep_generator, prepare, with_generator
 from etairl.training.restored import check_resets, episodes_of
@@ -186,11 +186,11 @@ class Session(StoppableRun):
             events.close()
 
     @override
-    def _finish(self, tell: Callable[[str], object]) -> None:
+    def _result(self, tell: Callable[[str], object]) -> dict[str, Any]:
         state, best, _ = self._reached
         players = self.prepared, self.directory, state, best, self._buffer
         try:
-            write_result(*players, self.rows, self._scale, tell)
+            return final_result(*players, self.rows, self._scale, tell)
         except KeyboardInterrupt:
             self._checkpoint()  # so that nothing but the comparison is lost
             raise

@@ -57,7 +57,7 @@ class StoppableRun(ABC):
             # Where a simulator failed, what was learned up to the last cycle is whole.
             self._checkpoint()
             raise
-        self._finish(tell)
+        self.directory.finish(self._result(tell))
 
     @abstractmethod
     def _begin(self, tell: Callable[[str], object]) -> None:
@@ -68,8 +68,8 @@ class StoppableRun(ABC):
         """Play; between two reports a checkpoint may be written."""
 
     @abstractmethod
-    def _finish(self, tell: Callable[[str], object]) -> None:
-        """Write the result."""
+    def _result(self, tell: Callable[[str], object]) -> dict[str, Any]:
+        """What result.json says; weights are written."""
 
     @abstractmethod
     def _checkpoint(self) -> None:
