@@ -108,7 +108,10 @@ def main() -> None:
         learner = works["sac_learner"](world, {}, given.seed)
     else:
         learner = on_policy(works["ppo_learner"], world, settings, given.seed)
-    trainer = works["gail_trainer"](world, learner, trajectories, settings["trainer"])
+    # imitation refuses batches larger than the demonstrations: 8,192 as published, 5,000 are there.
+    fewer = min(settings["trainer"]["demo_batch_size"], sum(len(t.acts) for t in trajectories))
+    sizes = settings["trainer"] | {"demo_batch_size": fewer}
+    trainer = works["gail_trainer"](world, learner, trajectories, sizes)
     spent = time.perf_counter() - begin
     expert = float(np.mean([t.rews.sum() for t in trajectories]))
     test = gymnasium.make(given.environment, max_episode_steps=horizon)

@@ -42,7 +42,9 @@ def read_demonstrations(file: str, many: int) -> list[Any]:
     ][:many]
 
 
-def ppo_learner(world: Any, batch: int, settings: _Settings, policy: _Settings) -> Any:
+def ppo_learner(
+    world: Any, batch: int, settings: _Settings, policy: _Settings, seed: int = 0
+) -> Any:
     """Proximal policy optimisation, observations standardised as imitation's experiments do."""
     normalise = {
         "features_extractor_class": NormalizeFeaturesExtractor,
@@ -53,15 +55,15 @@ def ppo_learner(world: Any, batch: int, settings: _Settings, policy: _Settings) 
         world,
         n_steps=batch // world.num_envs,
         policy_kwargs=policy | normalise,
-        seed=0,
+        seed=seed,
         device="cpu",
         **settings,
     )
 
 
-def sac_learner(world: Any, settings: _Settings) -> Any:
+def sac_learner(world: Any, settings: _Settings, seed: int = 0) -> Any:
     """Soft actor-critic of Stable-Baselines3: an update after each transition."""
-    return SAC("MlpPolicy", world, seed=0, device="cpu", **settings)
+    return SAC("MlpPolicy", world, seed=seed, device="cpu", **settings)
 
 
 def gail_trainer(world: Any, learner: Any, trajectories: list[Any], settings: _Settings) -> Any:
